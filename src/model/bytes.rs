@@ -77,6 +77,15 @@ pub fn deceives(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// A path of the worktree as a pathspec that takes it alone, wherever git is called, as a shell's command line has that.
+pub fn pathspec_word(path: &BString) -> String {
+    // What begins otherwise may be a sign to git.
+    let begins = path.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.' || !byte.is_ascii());
+    let is_plain = begins && !path.iter().any(|byte| b"*?[\\".contains(byte));
+    let magic: &[u8] = if is_plain { b":/" } else { b":(top,literal)" };
+    shell_word([magic, path.as_slice()].concat())
+}
+
 /// A word as a shell's command line has it, in quotes where it needs them. What a terminal cannot be shown, what is not UTF-8,
 /// and what would end the quotes around the line is written so that any shell reads the very bytes.
 pub fn shell_word(word: impl AsRef<[u8]>) -> String {

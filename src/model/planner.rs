@@ -4,7 +4,7 @@
 //! changed is ever in a plan, so all else stays as it is.
 
 use crate::error::{Code, Refusal};
-use crate::model::bytes::{exact, in_quotes, shell_word};
+use crate::model::bytes::{exact, in_quotes, pathspec_word, shell_word};
 use crate::model::checkpoint::{
     Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, branch_word, short_branch,
 };
@@ -901,7 +901,8 @@ impl Planner<'_, '_> {
             .filter(|file| file.from != file.to)
             .collect();
         let mut directories = self.directory_moves(&files);
-        let kept_edits = kept_edits(present, &self.files, self.went_along);
+        let mut kept_edits = kept_edits(present, &self.files, self.went_along);
+        kept_edits.retain(|path| !self.overwritten.contains(path));
         directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
         let index = self.index.into_iter().filter_map(|(path, to)| {
@@ -1072,15 +1073,8 @@ fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {
     if !overlaps.values().all(is_stashed) {
         return "move what is in the way somewhere else, then run the same command again".to_owned();
     }
-    let from_the_top = |path: &BString| {
-        // What begins otherwise may be a sign to git.
-        let begins = path.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.' || !byte.is_ascii());
-        let is_plain = begins && !path.iter().any(|byte| b"*?[\\".contains(byte));
-        let magic: &[u8] = if is_plain { b":/" } else { b":(top,literal)" };
-        shell_word([magic, path.as_slice()].concat())
-    };
     let paths = match overlaps.len() {
-        0..=LISTED => overlaps.keys().map(from_the_top).collect::<Vec<_>>().join(" "),
+        0..=LISTED => overlaps.keys().map(pathspec_word).collect::<Vec<_>>().join(" "),
         _ => ":/".to_owned(),
     };
     format!("run 'git stash push -u -- {paths}' to put these changes away, then the same command again")

@@ -446,9 +446,28 @@ impl Turn {
         self.moves().flat_map(|(new, old)| [other(&new, &old), other(&old, &new)]).flatten().collect()
     }
 
+    /// The last commit that it made; else the last one that it found.
+    pub fn last_commit(&self) -> Option<ObjectId> {
+        let of = |kind| self.commits.iter().rfind(|commit| commit.kind == kind);
+        of(CommitKind::Agent).or_else(|| of(CommitKind::Found)).map(|commit| commit.id)
+    }
+
     /// Whether this turn made or found the commit.
     pub fn knows(&self, id: &ObjectId) -> bool {
         self.commits.iter().any(|commit| commit.id == *id)
+    }
+
+    /// Has what its commits became in their place. Where others are made of them still, they are all its own as well.
+    pub fn became(&mut self, new: impl Fn(ObjectId) -> ObjectId, stay: bool) {
+        let mut commits = Vec::new();
+        for commit in self.commits.drain(..) {
+            let is = TurnCommit { id: new(commit.id), kind: commit.kind };
+            if stay && is.id != commit.id {
+                commits.push(commit);
+            }
+            commits.push(is);
+        }
+        self.commits = commits;
     }
 }
 

@@ -132,13 +132,15 @@ impl<'a, 'r> Anew<'a, 'r> {
     /// Those of some commits that were there before a turn began, which ended on this one: they were not made of it. It may have been
     /// made of them, as the turn picked or amended the user's.
     pub fn there_before(&self, turn: u64, end: &Seen, commits: &[&Seen]) -> Result<HashSet<ObjectId>> {
-        let (mut earlier, mut at_once) = (Vec::new(), Vec::new());
+        let (mut earlier, mut dated, mut at_once) = (Vec::new(), Vec::new(), Vec::new());
         for commit in commits {
-            let ages = commit.features.as_ref().zip(end.features.as_ref());
-            match ages.map(|(commit, end)| commit.age_to(end)) {
-                Some(Ordering::Less) => earlier.push(commit.id),
-                Some(Ordering::Equal) => at_once.push(commit.id),
-                Some(Ordering::Greater) | None => {}
+            let Some((is, was)) = commit.features.as_ref().zip(end.features.as_ref()) else { continue };
+            match is.age_to(was) {
+                // A rebase may give it the author's date, or a clock was set back.
+                Ordering::Less if is.may_be_amended(was) => dated.push(commit.id),
+                Ordering::Less => earlier.push(commit.id),
+                Ordering::Equal => at_once.push(commit.id),
+                Ordering::Greater => {}
             }
         }
         // What the turn made itself is older where its record has what the user made of it since.
@@ -148,11 +150,15 @@ impl<'a, 'r> Anew<'a, 'r> {
             |id: ObjectId, note: &Note| (note.turn, note.commit) == (turn, id) && note.worktree == repo.worktree_id();
         let others = earlier.into_iter().zip(notes).filter(|(id, notes)| !notes.iter().any(|note| is_own(*id, note)));
         let mut before: HashSet<ObjectId> = others.map(|(id, _)| id).collect();
-        // What was made within one second only the branches tell apart.
-        if !at_once.is_empty() {
+        // Where the dates do not tell, as within one second, only the branches do.
+        if !dated.is_empty() || !at_once.is_empty() {
             let checkpoint = self.timeline.checkpoint(turn, Side::Before)?;
             let tips: Vec<ObjectId> = checkpoint.branches.into_values().chain(checkpoint.head.commit).collect();
-            before.extend(self.objects.reachable_from(&tips, &at_once)?);
+            before.extend(self.objects.reachable_from(&tips, &[dated.as_slice(), &at_once].concat())?);
+        }
+        if !dated.is_empty() {
+            // What is on a remote a turn may have picked: git gives that the same author, and date.
+            before.extend(self.objects.reachable_from(&self.objects.remote_tip_ids()?, &dated)?);
         }
         Ok(before)
     }

@@ -3,10 +3,10 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
-use crate::git::objects::alike::{Likeness, Seen};
+use crate::git::objects::alike::{Features, Likeness, Seen};
 use crate::git::objects::history::Newest;
 use crate::model::place::Node;
-use crate::model::turn::Turn;
+use crate::model::turn::{CommitKind, Turn};
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use crate::ops::switching::stash_of;
 use crate::ops::turn::commit::uncommitted;
@@ -180,6 +180,11 @@ fn look_in_both(
     Ok(())
 }
 
+/// The commits that are a turn's alone: what it found may be another's, made anew.
+fn made(turn: &Turn) -> impl Iterator<Item = ObjectId> {
+    turn.commits.iter().filter(|commit| commit.kind != CommitKind::Found).map(|commit| commit.id)
+}
+
 /// The turns of HEAD's line that moved HEAD, the newest first.
 struct Line {
     /// Those whose end is in HEAD's history.
@@ -231,7 +236,7 @@ impl Line {
             let turn = view.timeline.require_turn(number)?;
             if to == upper || history.may_have(to)? || objects.is_ancestor(to, upper)? {
                 above = node.from;
-                line.own.extend(turn.commits.iter().map(|commit| commit.id));
+                line.own.extend(made(&turn));
                 line.there.push(node);
             } else {
                 line.lost.push(node);
@@ -310,14 +315,25 @@ fn commits_above(
     own: &HashSet<ObjectId>,
 ) -> Result<Vec<Seen>> {
     let began: Vec<ObjectId> = lowest.into_iter().flat_map(|node| [node.from, node.dirty]).flatten().collect();
-    let mut seen = Vec::new();
+    let (mut seen, mut is_merged) = (Vec::new(), false);
     for commit in objects.newest_first(head).take(NEAR)? {
         if began.contains(&commit) {
-            break;
+            if !is_merged {
+                break;
+            }
+            // Of another side of a merge there may be more.
+            continue;
         }
+        let it = objects.seen(commit);
+        is_merged |= it.features.as_ref().is_some_and(Features::is_merge);
         if !own.contains(&commit) {
-            seen.push(objects.seen(commit));
+            seen.push(it);
         }
+    }
+    if is_merged {
+        let all: Vec<ObjectId> = seen.iter().map(|it| it.id).collect();
+        let below = objects.reachable_from(&began, &all)?;
+        seen.retain(|it| !below.contains(&it.id));
     }
     Ok(seen)
 }
@@ -343,7 +359,7 @@ pub fn picked(view: &View<'_>) -> Result<BTreeMap<u64, ObjectId>> {
     while let Some(number) = at.filter(|number| *number >= lowest) {
         let turn = timeline.require_turn(number)?;
         left.retain(|other| *other != number);
-        own.extend(turn.commits.iter().map(|commit| commit.id));
+        own.extend(made(&turn));
         at = turn.previous;
     }
     let mut nodes = Vec::new();

@@ -4,9 +4,11 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
+use crate::model::checkpoint::Head;
 use crate::model::place::Place;
 use crate::model::turn::Turn;
 use crate::ops::dropped::{dropped, picked};
+use crate::ops::place;
 use crate::ops::turn::commit::uncommitted;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -155,7 +157,15 @@ impl States {
             // The branch was moved since.
             let is_moved = timeline.state.at.as_ref().is_some_and(|at| at.stack == *name && at.commit != tip);
             let is_here = view.is_some_and(|view| view.head.stack() == name);
-            if is_here || is_gone || (is_moved && view.is_some()) {
+            if is_here || is_gone {
+                continue;
+            }
+            if is_moved && view.is_some() {
+                // What was recorded of it is not so any more, and what is there is known by its commits.
+                if tip.is_some() {
+                    let there = Head { branch: Some(name.clone()), commit: tip, through: None };
+                    elsewhere.push(place::find(timeline.repo, timeline, &there)?);
+                }
                 continue;
             }
             let top = last_on(timeline, stack.top, tip, lowest)?;

@@ -6,6 +6,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
+use crate::git::index::pathspec::ALL_BUT;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -20,7 +21,7 @@ use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
 use crate::model::timeline::range_ends;
 use crate::model::turn::{Made, Turn, listed};
-use crate::ops::brought_back::taken_again;
+use crate::ops::brought_back::{next_in, taken_again};
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::made::{PlannedTurn, Words};
@@ -32,12 +33,13 @@ use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
-use crate::ops::view::{View, last_whole};
+use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 /// Which turns are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +142,9 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
     let (made, message, object) = if pathspecs.is_empty() {
         (Made::Revert(numbers.clone()), format!("take out {noun} {listed}"), whose)
     } else {
-        let paths: Vec<_> = pathspecs.iter().map(|path| path.to_string_lossy()).collect();
+        // What is left out with these words is no name of what is taken out.
+        let is_given = |path: &&OsString| !path.as_bytes().starts_with(ALL_BUT);
+        let paths: Vec<_> = pathspecs.iter().filter(is_given).map(|path| path.to_string_lossy()).collect();
         let paths = Some(paths.join(" ")).filter(|paths| paths != ":/").unwrap_or_else(|| "parts".to_owned());
         let message = format!("take out {paths} of {noun} {listed}");
         (Made::PartialRevert(numbers.clone()), message, format!("parts of {whose}"))
@@ -366,10 +370,9 @@ impl<'a> Revert<'a, '_> {
             return Ok(refusal);
         }
         let lowest = self.turns.last().and_then(|turn| turn.previous);
-        if let Some(below) = last_whole(&self.view.timeline, lowest)? {
-            refusal
-                .hints
-                .insert(0, format!("run 'oxundo undo --only {below}' to take out turn {below}, the one below"));
+        if let Some(below) = next_in(self.view, self.turns, lowest)? {
+            let line = format!("run 'oxundo undo --only {below}' to take out turn {below}, the next one below");
+            refusal.hints.insert(0, line);
         }
         Ok(refusal)
     }

@@ -435,9 +435,9 @@ fn a_ghost_turn_and_the_users_commit_of_the_same_file_are_merged() {
     let error = repo.refuses(&["undo"], "conflict");
     let hints: Vec<_> = error["hints"].as_array().expect("hints").iter().filter_map(Value::as_str).collect();
     assert!(!hints.iter().any(|hint| hint.contains("stash") || hint.contains("commit")), "they are: {hints:?}");
-    assert!(hints.contains(&"or run 'oxundo restore 1:before -- f' to have the files of then"), "{hints:?}");
+    assert!(hints.contains(&"or run 'oxundo restore 1:before -- :/f' to have the files of then"), "{hints:?}");
     let reverted = repo.refuses(&["undo", "--revert"], "conflict");
-    assert!(reverted["hints"].to_string().contains("oxundo restore 1:before -- f"), "{reverted}");
+    assert!(reverted["hints"].to_string().contains("oxundo restore 1:before -- :/f"), "{reverted}");
     repo.copy().oxundo(["undo", "--edits=overwrite"]).success();
     repo.oxundo(["restore", "1:before", "--", "f"]).success();
     repo.assert_file("f", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "the hint leads on");
@@ -458,7 +458,7 @@ fn the_hints_of_a_conflict_lead_out_of_it() {
     repo.sh("git commit -qam mine");
     repo.refuses(&["undo"], "foreign");
     let error = repo.refuses(&["undo", "--revert"], "conflict");
-    assert!(error["hints"].to_string().contains("oxundo restore 1:before -- f"), "{error}");
+    assert!(error["hints"].to_string().contains("oxundo restore 1:before -- :/f"), "{error}");
     repo.oxundo(["restore", "1:before", "--", "f"]).success();
     repo.assert_file("f", "1\n", "the hint leads on");
 }

@@ -380,6 +380,33 @@ fn what_turns_did_to_names_is_taken_back_by_the_same_walk() {
 }
 
 #[test]
+fn the_hint_leads_to_the_turns_branch_where_another_has_its_name_and_head() {
+    let repo = Sandbox::new();
+    repo.agent("git branch -m ag; echo 1 >n1; git add n1; git commit -qm c");
+    repo.sh("git switch -qc new; git branch -m new t; git branch -m ag new; git branch -m t ag");
+    let error = repo.refuses(&["undo"], "branch");
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("'git switch new'")), "{error}");
+    repo.sh("git switch -q new");
+    repo.undo();
+    assert_eq!(tips(&repo), "ag=c main=base", "the user's stays");
+}
+
+#[test]
+fn heads_branch_under_the_name_of_one_that_the_turn_moved_beside_it_is_put_aside_first() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other");
+    repo.agent("echo 1 >n1; git add n1; git commit -qm c; git branch -f other HEAD");
+    repo.sh("git branch -M other");
+    let error = repo.refuses(&["undo"], "branch");
+    let line = error["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("there is a hint");
+    repo.sh(line);
+    repo.undo();
+    assert_eq!(tips(&repo), "other=base other-kept=base", "both are where they were");
+    repo.redo();
+    assert_eq!(tips(&repo), "other=c other-kept=c");
+}
+
+#[test]
 fn what_a_turn_writes_first_is_told_from_what_was_written_right_before_it() {
     let repo = Sandbox::new();
     let time_of = |path: &str| {

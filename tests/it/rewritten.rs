@@ -211,6 +211,7 @@ fn turns_in_another_order_are_all_done() {
     let before = repo.state();
     let refused = repo.oxundo(["undo"]);
     refused.warns("was rewritten since turn 2 made it");
+    refused.warns("hint: run 'oxundo undo --only 3' to take out turn 3 and leave that one");
     refused.warns("hint: run 'oxundo undo --only 2' to take that turn out");
     repo.state().assert_is(&before, "refused");
     for (words, gone) in [(&["undo", "--only", "2"][..], "n2"), (&["undo", "--revert"], "n3")] {
@@ -282,12 +283,272 @@ fn after_a_take_out_was_brought_back_redo_goes_on_where_it_was() {
 #[test]
 fn below_a_turn_that_the_user_reverted_the_hints_lead_to_the_next() {
     let repo = three_turns_then("git revert --no-edit HEAD >/dev/null");
-    repo.oxundo(["undo"]).warns("hint: run 'oxundo undo --only 2' to take out turn 2: what is above it is taken out");
+    repo.oxundo(["undo"])
+        .warns("hint: run 'oxundo undo --only 2' to take out turn 2 as well: what is above it is taken");
     let refused = repo.oxundo(["undo", "--revert"]);
     refused.exits(4);
-    refused.warns("hint: run 'oxundo undo --only 2' to take out turn 2, the one below");
+    refused.warns("hint: run 'oxundo undo --only 2' to take out turn 2, the next one below");
     repo.oxundo(["undo", "--only", "2"]).success();
     assert_eq!(["n1", "n2", "n3"].map(|file| repo.exists(file)), [true, false, false]);
+}
+
+#[test]
+fn turns_that_became_one_commit_which_the_user_reverted_are_passed_over_by_the_hints() {
+    let one_commit = "git switch -q main; git merge -q --squash feature; git commit -qm all; git revert --no-edit HEAD";
+    let seen_in_log = "hint: run 'oxundo log' to see the turns";
+    for (first, next) in [("true", seen_in_log), ("echo 1 >n1", "hint: run 'oxundo undo --only 1' to take out turn 1")]
+    {
+        let repo = Sandbox::new();
+        repo.agent(first);
+        repo.sh("git switch -qc feature");
+        repo.agent("echo a >>n2");
+        repo.agent("echo b >>n2");
+        repo.agent("echo c >n3");
+        repo.sh(one_commit);
+        let turns = repo.log().len();
+        let numbers = [turns, turns - 1, turns - 2].map(|number| number.to_string());
+        let [top, middle, lowest] = [0, 1, 2].map(|at| numbers[at].as_str());
+        for typed in [&["undo"][..], &["undo", "--revert"], &["undo", "--only", top], &["undo", "--only", lowest]] {
+            repo.oxundo(typed).warns(next);
+        }
+        // One whose changes a later one went on with is out together with that.
+        assert!(!repo.oxundo(["undo", "--revert"]).err().contains(&format!("--only {middle}'")));
+    }
+}
+
+#[test]
+fn below_a_turn_that_the_user_picked_and_reverted_no_hint_leads_to_one_that_was_left() {
+    let repo = Sandbox::new();
+    repo.sh("git branch third");
+    repo.agent("echo 1 >n1");
+    repo.agent("echo 2 >n2");
+    repo.sh("git switch -q third; git cherry-pick main >/dev/null; git revert --no-edit HEAD");
+    for typed in [&["undo"][..], &["undo", "--revert"], &["undo", "--only", "2"]] {
+        let refused = repo.oxundo(typed);
+        refused.warns("hint: run 'oxundo log' to see the turns");
+        assert!(!refused.err().contains("--only 1"), "{refused:?}");
+    }
+}
+
+#[test]
+fn where_the_user_reverted_his_own_work_too_no_hint_leads_to_a_revert_of_the_turn() {
+    let repo = Sandbox::new();
+    repo.sh("seq 40 >f; git add f; git commit -qm f; sed -i 's/^3$/3 mine/' f");
+    repo.agent("sed -i 's/^30$/30 one/' f; echo 1 >n1");
+    repo.sh("git revert --no-edit HEAD HEAD~1");
+    repo.oxundo(["undo"]).warns("hint: run 'oxundo log' to see the turns");
+    assert!(!repo.oxundo(["undo"]).err().contains("--revert"), "there is nothing of the turn left");
+}
+
+#[test]
+fn undo_leads_to_no_branch_from_which_the_user_has_taken_the_turn() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other");
+    repo.agent("echo 1 >n1");
+    repo.sh("git switch -q other");
+    repo.refuses(&["undo"], "branch");
+    repo.sh("git switch -q main; git reset -q --hard HEAD~1; git switch -q other");
+    repo.refuses(&["undo"], "nothing");
+}
+
+#[test]
+fn a_turn_that_was_amended_and_merged_stays_done_below_another() {
+    // All of one second, and each a second later than the one before.
+    for [amended, merged] in [[0, 0], [1, 2]] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("echo 1 >n1");
+        let later =
+            |seconds: u32| format!("GIT_COMMITTER_DATE=\"$(( $(git log -1 --format=%ct main) + {seconds} )) +0000\"");
+        repo.sh(&format!("echo mine >mine; git add mine; {} git commit -q --amend --no-edit", later(amended)));
+        repo.sh(&format!("git switch -q other; {} git merge -q --no-ff -m both main", later(merged)));
+        repo.agent("echo 2 >n2");
+        assert_eq!(repo.json(["status"]).1["undo_depth"], 2);
+        let states: Vec<_> = repo.log().iter().map(|turn| turn["state"].clone()).collect();
+        assert_eq!(states, ["done", "done"]);
+        repo.oxundo(["undo", "--only", "1"]).success();
+        assert!(repo.exists("n2"));
+    }
+}
+
+#[test]
+fn what_the_user_did_to_a_branch_is_seen_from_another_one_too() {
+    let cases = [("git commit -q --amend -m again", "done"), ("git reset -q --hard HEAD~1", "undone by hand")];
+    check_all(cases.map(|(git, state)| (git.to_owned(), (git, state))), |&(git, state)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("echo 1 >n1");
+        repo.sh("git switch -q other");
+        repo.agent("echo 2 >n2");
+        repo.sh(&format!("{git}; git switch -q main"));
+        let (_, all) = repo.json(["log", "--all"]);
+        let states: Vec<_> = [0, 1].iter().map(|at| all["turns"][at]["state"].clone()).collect();
+        let printed = repo.oxundo(["log", "--all"]).out();
+        assert_eq!(states[1], "done", "{printed}");
+        assert_eq!(states[0], state.split(' ').next().unwrap_or_default(), "{printed}");
+        assert!(state == "done" || printed.contains(state), "{printed}");
+    });
+}
+
+#[test]
+fn a_commit_that_was_worded_anew_is_the_turns_beside_the_old_one_on_another_branch() {
+    for script in ["git branch g", "git branch -f other HEAD", "echo two >>n1; git commit -qam two; git branch g"] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        let before = repo.state();
+        repo.agent(&format!("echo 1 >n1; git add n1; git commit -qm one; {script}"));
+        repo.sh("git commit -q --amend -m again");
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.undo();
+            repo.state().assert_is(&before, script);
+            repo.redo();
+            repo.state().assert_is(&after, script);
+        }
+    }
+}
+
+#[test]
+fn a_branch_at_what_the_user_has_worded_anew_since_goes_with_the_turn_that_made_it() {
+    for made in ["git branch keep HEAD~1", "git branch keep"] {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        repo.agent("echo 1 >n1; git add n1; git commit -qm one");
+        let one = repo.state();
+        repo.agent(&format!("echo 2 >n2; git add n2; git commit -qm two; {made}"));
+        repo.sh("GIT_SEQUENCE_EDITOR='sed -i s/^pick/reword/' GIT_EDITOR='sed -i 1s/$/W/' git rebase -q -i HEAD~2");
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.oxundo(["undo", "2"]).success();
+            repo.state().assert_is(&before, made);
+            repo.oxundo(["redo", "2"]).success();
+            repo.state().assert_is(&after, made);
+        }
+        repo.undo();
+        repo.files().assert_is(&one.only(|fact| fact.starts_with("on disk")), "the files of then");
+        assert_eq!(repo.git(["for-each-ref", "--format=%(refname:short)", "refs/heads"]).trim(), "main");
+        repo.redo();
+        repo.state().assert_is(&after, made);
+    }
+}
+
+#[test]
+fn what_a_turn_brought_onto_another_branch_is_still_the_turns_that_made_it() {
+    for amended in ["git commit -q --amend -m again", "echo mine >mine; git add mine; git commit -q --amend --no-edit"]
+    {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("echo 1 >n1; git add n1; git commit -qm one");
+        repo.sh(amended);
+        repo.agent("echo 2 >n2; git add n2; git commit -qm two; git branch -f other HEAD");
+        let two = repo.git(["rev-parse", "HEAD"]).trim().to_owned();
+        let turns = repo.log();
+        assert_eq!(turns.iter().map(|turn| &turn["state"]).collect::<Vec<_>>(), ["done", "done"], "{amended}");
+        repo.oxundo(["log"]).says(&two[..7]);
+        repo.undo();
+        assert_eq!(repo.json(["status"]).1["undo_depth"], 1, "{amended}");
+    }
+}
+
+#[test]
+fn what_a_reworded_turn_did_to_branches_beside_stays_where_it_is_undone_elsewhere() {
+    let acts = [
+        "git branch ak",
+        "git branch ak HEAD~1",
+        "git branch -D other",
+        "git branch -f other HEAD",
+        "git branch -m other o2",
+    ];
+    let places = [
+        "git switch -q --detach",
+        "git switch -qc new",
+        "git switch -qc new; git commit -q --allow-empty -m mine; git reset -q --soft HEAD~1",
+    ];
+    let cases = acts.into_iter().flat_map(|act| places.map(|place| (format!("{act}; {place}"), (act, place))));
+    check_all(cases, |(act, place)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent(&format!("echo 1 >n1; git add n1; git commit -qm one; {act}"));
+        repo.sh(&format!("git commit -q --amend -m again; {place}"));
+        let there = repo.state();
+        let branches = || {
+            repo.git(["for-each-ref", "refs/heads", "--format=%(refname) %(objectname)", "--exclude=refs/heads/new"])
+        };
+        let before = branches();
+        for _ in 0..2 {
+            repo.undo();
+            assert!(!repo.exists("n1"));
+            assert_eq!(branches(), before, "they are done on the other branch still");
+            repo.redo();
+            repo.state().assert_is(&there, "redone");
+        }
+    });
+}
+
+#[test]
+fn a_turn_that_was_reverted_and_brought_back_is_no_turn_that_is_out() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >n1");
+    repo.sh("git revert --no-edit HEAD");
+    repo.agent("echo 2 >n2");
+    repo.sh("git revert --no-edit HEAD HEAD~1");
+    assert!(repo.exists("n1") && !repo.exists("n2"), "git did it");
+    for typed in [&["undo"][..], &["undo", "--revert"], &["undo", "--only", "2"]] {
+        repo.oxundo(typed).warns("hint: run 'oxundo undo --only 1' to take out turn 1");
+    }
+    repo.oxundo(["undo", "--only", "1"]).success();
+    assert!(!repo.exists("n1"));
+}
+
+#[test]
+fn a_turn_that_renamed_its_branch_is_redone_where_the_user_took_it_off_by_hand() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("echo 1 >n1; git add n1; git commit -qm one; git branch -m to");
+    let after = repo.state();
+    repo.sh("git reset -q --hard HEAD~1");
+    repo.redo();
+    repo.state().assert_is(&after, "redone");
+    repo.undo();
+    repo.state().assert_is(&before, "and undone, with its name");
+}
+
+#[test]
+fn a_commit_that_got_an_earlier_date_is_still_the_turns() {
+    let early = "GIT_COMMITTER_DATE=2020-01-01T00:00:00Z git commit -q --amend";
+    let dated = "echo 1 >n1; git add n1; git commit -qm one --date=2020-01-01T00:00:00Z";
+    let cases = [
+        ("other words", "echo 1 >n1", format!("{early} -m better")),
+        ("the same words", "echo 1 >n1", format!("{early} --no-edit")),
+        ("its author's date", dated, "git rebase -q -f --committer-date-is-author-date HEAD~1".to_owned()),
+    ];
+    check_all(cases.map(|(name, script, git)| (name.to_owned(), (script, git))), |(script, git)| {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        repo.agent(script);
+        repo.agent("echo 2 >n2");
+        repo.undo();
+        repo.sh(&git);
+        let after = repo.state();
+        assert_eq!(repo.log()[1]["state"], "done", "{:?}", repo.log());
+        repo.undo();
+        repo.state().assert_is(&before, "undone");
+        repo.redo();
+        repo.state().assert_is(&after, "and redone, as the user made it");
+    });
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >n1");
+    repo.sh(&format!("echo mine >mine; git add mine; {early} --no-edit"));
+    repo.refuses(&["undo"], "foreign");
+    repo.oxundo(["undo", "--only", "1"]).success();
+    assert!(repo.exists("mine") && !repo.exists("n1"));
+    // What was there before the turn amended it is older too, and is the user's.
+    let repo = Sandbox::new();
+    let mine = repo.commit("n1", "1\n");
+    repo.agent("GIT_COMMITTER_DATE=2037-01-01T00:00:00Z git commit -q --amend --no-edit");
+    repo.sh(&format!("git reset -q --hard {mine}"));
+    assert_eq!(repo.json(["log", "--all"]).1["turns"][0]["state"], "undone");
+    repo.refuses(&["undo"], "nothing");
 }
 
 #[test]
@@ -359,7 +620,7 @@ fn a_deletion_that_the_user_committed_is_not_to_be_stashed() {
         let revert = if mode.is_empty() { &["undo", "--revert"][..] } else { &["undo"] };
         let refused = repo.oxundo(revert).err();
         assert!(!refused.contains("stash"), "{refused}");
-        let restore = "oxundo restore 1:before -- gone";
+        let restore = "oxundo restore 1:before -- :/gone";
         assert!(refused.contains(restore), "{refused}");
         repo.sh(restore);
         repo.assert_file("gone", "1\n2\n3\n", "the file of then");
@@ -625,7 +886,7 @@ fn a_redo_over_what_was_committed_leads_on() {
     repo.commit("f", "mine\n");
     let error = repo.refuses(&["redo"], "conflict");
     let hints = error["hints"].to_string();
-    assert!(!hints.contains("stash") && hints.contains("oxundo restore 1 -- f"), "{hints}");
+    assert!(!hints.contains("stash") && hints.contains("oxundo restore 1 -- :/f"), "{hints}");
     repo.oxundo(["restore", "1", "--", "f"]).success();
     repo.assert_file("f", "2\n", "the hint leads on");
 }

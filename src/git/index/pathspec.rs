@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::index::Index;
-use crate::model::bytes::{in_quotes, shell_word};
+use crate::model::bytes::{in_quotes, lossless, shell_word};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::pathspec::{MagicSignature, SearchMode};
@@ -10,6 +10,9 @@ use gix::worktree::stack::state::attributes::Source;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
+
+/// How a pathspec begins that takes one path out of what others take.
+pub const ALL_BUT: &[u8] = b":(top,exclude,literal)";
 
 /// Paths that match.
 pub struct Selection<'repo> {
@@ -77,6 +80,12 @@ impl Index<'_> {
         } else {
             ":/".to_owned()
         }
+    }
+
+    /// Pathspecs, as they are kept, that take these paths out of what others take. None where all are literal, or there is no path.
+    pub fn all_but(&self, paths: &[BString]) -> Option<Vec<String>> {
+        let but = |path: &BString| lossless::encode(&[ALL_BUT, path.as_slice()].concat());
+        (!self.are_literal() && !paths.is_empty()).then(|| paths.iter().map(but).collect())
     }
 
     /// Whether the user has said so, as in `GIT_LITERAL_PATHSPECS`.

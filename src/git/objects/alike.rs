@@ -61,6 +61,11 @@ impl Features {
         self.message == other.message
     }
 
+    /// Whether they have the author, the date and the parents in common, as what git amends has.
+    pub fn may_be_amended(&self, other: &Self) -> bool {
+        self.author == other.author && self.is_beside(other)
+    }
+
     /// Which of the two was committed first.
     pub fn age_to(&self, other: &Self) -> Ordering {
         self.committed.cmp(&other.committed)

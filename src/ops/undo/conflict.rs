@@ -4,7 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::shell_word;
+use crate::model::bytes::pathspec_word;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Op;
 use crate::ops::view::View;
@@ -61,8 +61,7 @@ fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
         let entries = now.index.special.get(*path);
         entries.is_some_and(|entries| entries.iter().any(|entry| entry.stage > 0))
     };
-    let unmerged: Vec<String> =
-        refusal.paths.iter().filter(is_unmerged).map(|path| shell_word([b":/", path.as_slice()].concat())).collect();
+    let unmerged: Vec<String> = refusal.paths.iter().filter(is_unmerged).map(|path| pathspec_word(path)).collect();
     for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !unmerged.is_empty()) {
         *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", unmerged.join(" ")), 1);
     }
@@ -80,8 +79,7 @@ fn with_reset(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusa
             && !has(now.worktree, path)
             && has(head, path)
     };
-    let gone: Vec<String> =
-        refusal.paths.iter().filter(is_gone).map(|path| shell_word([b":/", path.as_slice()].concat())).collect();
+    let gone: Vec<String> = refusal.paths.iter().filter(is_gone).map(|path| pathspec_word(path)).collect();
     for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !gone.is_empty()) {
         *hint = hint.replacen("run '", &format!("run 'git reset -q -- {} && ", gone.join(" ")), 1);
     }
@@ -125,15 +123,12 @@ fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Ref
     let objects = Objects::new(view.repo);
     let is_in = |path: &&BString| objects.tree_has_entry(then.worktree, path.as_bstr()).unwrap_or(false);
     let (there, made): (Vec<&BString>, Vec<&BString>) = refusal.paths.iter().partition(is_in);
-    let listed = |paths: &[&BString], magic: &str| {
-        let words = paths.iter().map(|path| shell_word([magic.as_bytes(), path.as_slice()].concat()));
-        words.collect::<Vec<_>>().join(" ")
-    };
+    let listed = |paths: &[&BString]| paths.iter().map(|path| pathspec_word(path)).collect::<Vec<_>>().join(" ");
     if there.is_empty() {
-        let made = listed(&made, ":/");
+        let made = listed(&made);
         let line = format!("git rm -q -- {made} && git commit -m \"delete what turn {turn} left\"");
         return refusal.hint(format!("or run '{line}' to do without them, then the same command again"));
     }
-    let there = listed(&there, "");
+    let there = listed(&there);
     refusal.hint(format!("or run 'oxundo restore {state} -- {there}' to have the files of then"))
 }

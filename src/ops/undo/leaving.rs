@@ -5,6 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::guard;
@@ -13,13 +14,13 @@ use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
 use crate::model::turn::{Made, Turn};
-use crate::ops::brought_back::{is_out, taken_again};
+use crate::ops::brought_back::{is_out, next_in, only, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, below};
-use crate::ops::view::{View, last_whole};
+use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +47,14 @@ pub fn check_commits(
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &range.turns, &leaving, known)?;
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
+        if view.head.branch.as_deref() != Some(name) {
+            // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
+            for commit in described.iter_mut().filter(|commit| commit.origin == CommitOrigin::Unknown) {
+                if is_of_a_turn(view, commit.id)? {
+                    commit.origin = CommitOrigin::Recorded;
+                }
+            }
+        }
         match guard::check(op, name, &described) {
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
@@ -60,6 +69,12 @@ pub fn check_commits(
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
         hidden.extend(held_by_operation(view, back)?);
+        let first = back.iter().zip(&range.turns).rfind(|(leg, _)| moves(leg, &name));
+        if let Some((_, turn)) = first.filter(|_| view.head.branch.as_ref() != Some(&name)) {
+            // What was there before it leaves a branch beside HEAD's only where the user has made others of it since.
+            let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+            hidden.extend(before.branches.into_values().chain(before.head.commit));
+        }
         check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
@@ -87,7 +102,11 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
         && refusal.code == Code::Foreign
         && range.turns.iter().all(|walked| walked.turn != *turn)
     {
-        refusal.hints = vec![format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top")];
+        let rest = only(range.turns.iter().filter(|walked| !walked.is_part()).map(|walked| walked.turn));
+        let rest = rest
+            .map(|(line, turns)| format!("run '{line}' to take out {turns} and leave that one, by a commit on top"));
+        refusal.hints = rest.into_iter().collect();
+        refusal.hints.push(format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top"));
     }
     refusal
 }
@@ -99,12 +118,12 @@ fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Res
     let again = back.first().map(|turn| taken_again(view, turn)).transpose()?.flatten();
     let made_one = back.iter().all(|turn| matches!(turn.made, Some(Made::Squash)));
     let line = match again {
-        None if made_one => last_whole(&view.timeline, range.place.top)?
+        None if made_one => next_in(view, &[], range.place.top)?
             .map(|below| format!("run 'oxundo undo --only {below}' to take out turn {below}, the last one in it")),
-        None if is_out(view, back)? => Some(match last_whole(&view.timeline, range.place.top)? {
+        None if is_out(view, back)? => Some(match next_in(view, back, range.place.top)? {
             Some(below) => {
                 format!(
-                    "run 'oxundo undo --only {below}' to take out turn {below}: what is above it is taken out already"
+                    "run 'oxundo undo --only {below}' to take out turn {below} as well: what is above it is taken out already"
                 )
             }
             None => "run 'oxundo log' to see the turns: what they changed is taken out already".to_owned(),
@@ -333,6 +352,17 @@ pub fn described(
         });
     }
     Ok(leaving)
+}
+
+/// Whether a turn of this worktree has a commit in its record.
+fn is_of_a_turn(view: &View<'_>, id: ObjectId) -> Result<bool> {
+    for note in Refs::new(view.repo).notes_on(&[id])?.into_iter().flatten() {
+        let is_here = note.commit == id && note.worktree == view.repo.worktree_id();
+        if is_here && view.timeline.find_turn(note.turn)?.is_some_and(|turn| turn.knows(&id)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where a commit comes from whose note names a turn that is not walked over.

@@ -19,6 +19,7 @@ use crate::ops::called::{Renamed, Tips, called_now, known_by, seconds, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
+use crate::ops::undo::range::is_done_at;
 use crate::ops::undo::range::{Direction, TurnRange};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
@@ -92,6 +93,9 @@ impl Way {
                 before = (**until).clone();
             }
             legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &there))?;
+            if range.direction(at) == Direction::Forward {
+                take_renamed(&mut before, &after, &head, &there);
+            }
             leave_beside(view, turn, [&mut before, &mut after], (&head, &there))?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
@@ -108,7 +112,7 @@ impl Way {
             leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
-                    return Err(on_other_branch(view, turn, &leg.start.head)?.into());
+                    return Err(on_other_branch(view, turn, &leg.start, &legs.renamed)?.into());
                 }
                 head = leg.goal.head.clone();
             }
@@ -270,13 +274,23 @@ fn is_another(turn: u64, name: &str, left: ObjectId) -> Refusal {
 
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
 /// one on which the walk enters it.
-fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal> {
+fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[Renamed]) -> Result<Refusal> {
+    let start = &state.head;
     let refs = Refs::new(view.repo);
+    let has_it =
+        |name: &String| renamed.iter().any(|it| it.turn == turn.turn && it.names.values().any(|to| to == name));
     let called = match (&start.branch, start.commit) {
+        (Some(name), _) if has_it(name) => None,
         (Some(name), Some(commit)) => called_now(&refs, name, |_| was_at(turn, name, commit), &refs.branches()?),
         _ => None,
     };
     let branch = called.as_deref().or(start.branch.as_deref());
+    let beside = branch
+        .filter(|name| view.head.branch.as_deref() == Some(*name))
+        .and_then(|name| state.branches.get_key_value(name));
+    if let Some((name, left)) = beside {
+        return Ok(is_another(turn.turn, name, *left));
+    }
     let wanted = shown_place(branch);
     let message = if turn.began_on == turn.branch {
         let here = shown_place(view.head.branch.as_deref());
@@ -293,6 +307,17 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, start: &Head) -> Result<Refusal
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
     Ok(Refusal::new(Code::Branch, message).hint(hint))
+}
+
+/// Where a turn gave the branch that it began on another name, and the user took it off by hand, the branch has that name still: the
+/// walk begins with it.
+fn take_renamed(before: &mut Checkpoint, after: &Checkpoint, head: &Head, there: &Tips) {
+    let (Some(from), Some(to)) = (&before.head.branch, &after.head.branch) else { return };
+    let is_renamed = from != to && !there.contains_key(from) && !after.branches.contains_key(from);
+    if is_renamed && head.branch.as_ref() == Some(to) && head.commit == before.head.commit {
+        let names = Names::from([(from.clone(), to.clone())]);
+        rename(before, &names);
+    }
 }
 
 /// Where a turn is brought to another branch, and is done on its own still, what it did to branches beside that stays as it is: it was
@@ -312,9 +337,10 @@ fn leave_beside(
     }
     // A turn that moved no branch of its own is done on none.
     let node = view.timeline.node(turn.turn)?;
-    let (Some(tip), Some(end)) = (there.get(&made_on), node.to.filter(|_| node.moved())) else { return Ok(()) };
+    let Some(tip) = there.get(&made_on).filter(|_| node.moved()) else { return Ok(()) };
     let moved = branch_changes(before, after);
-    if moved.keys().any(is_heads) || !Objects::new(view.repo).is_ancestor(end, *tip)? {
+    let own = Head { branch: Some(made_on.clone()), commit: Some(*tip), through: None };
+    if moved.keys().any(is_heads) || !is_done_at(view, turn.turn, &own)? {
         return Ok(());
     }
     for name in moved.into_keys().filter(|name| *name != made_on) {

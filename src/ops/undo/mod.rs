@@ -291,10 +291,31 @@ impl PlannedUndo {
         Ok((turn, after))
     }
 
+    /// Whether a branch is at a commit of which the user has made another, or was as one of these turns left it; HEAD's own is at the new.
+    fn has_branches_at_old_commits(&self, view: &View<'_>) -> Result<bool> {
+        let Prepared { reworded, remade, .. } = &self.prepared;
+        // Those that a redo makes anew take the turn's branches along.
+        let by_user = || remade.iter().filter(|it| it.by_user);
+        let is_old = |tip: &ObjectId| {
+            reworded.iter().any(|it| it.from == *tip) || by_user().any(|it| it.commits.contains_key(tip))
+        };
+        if Refs::new(view.repo).branches()?.values().any(is_old) {
+            return Ok(true);
+        }
+        for turn in &self.range.turns {
+            let after = view.timeline.checkpoint(turn.turn, Side::After)?;
+            let own = after.head.branch.as_ref();
+            if after.branches.iter().any(|(name, tip)| own != Some(name) && is_old(tip)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Records the commits whose message the user has changed as those of their turns, and those that are made anew upon such
     /// commits; gives the notes on them.
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
-        let mut made = Vec::new();
+        let (mut made, stay) = (Vec::new(), self.has_branches_at_old_commits(view)?);
         for renamed in &self.prepared.renamed {
             let (turn, after) = self.under_new_names(view, renamed.turn)?;
             update.put_checkpoint(turn.turn, Side::After, &after)?;
@@ -308,7 +329,7 @@ impl PlannedUndo {
         for Reworded { turn, from, to } in &self.prepared.reworded {
             let (mut turn, mut after) = self.under_new_names(view, *turn)?;
             reword(&mut after, *from, *to);
-            turn.commits.iter_mut().filter(|commit| commit.id == *from).for_each(|commit| commit.id = *to);
+            turn.became(|id| if id == *from { *to } else { id }, stay);
             if let Some(footing) = &mut turn.footing {
                 footing.to = Some(*to);
             }
@@ -317,7 +338,7 @@ impl PlannedUndo {
             update.put_turn(&turn)?;
         }
         for remade in &self.prepared.remade {
-            made.extend(remade.record(&view.timeline, update)?);
+            made.extend(remade.record(&view.timeline, update, stay)?);
         }
         Ok(made)
     }

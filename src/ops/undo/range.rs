@@ -5,13 +5,14 @@ use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{instead, shell_word};
-use crate::model::checkpoint::{Checkpoint, shown_place};
+use crate::model::checkpoint::{Checkpoint, Head, shown_place};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
 use crate::ops::brought_back::is_back;
 use crate::ops::called::branch_now;
 use crate::ops::dropped;
+use crate::ops::place;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::view::{View, last_whole};
@@ -365,6 +366,15 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let place = shown_place(branch.as_deref());
     let message = format!("{here} has no turns: turn {number}, the last one, was made on {place}");
     let elsewhere = branch.as_deref().filter(|name| *name != view.head.stack());
+    if let Some(name) = elsewhere
+        && let Some(tip) = Refs::new(view.repo).ref_id(name)?
+    {
+        let there = Head { branch: Some(name.to_owned()), commit: Some(tip), through: None };
+        if place::find(view.repo, &view.timeline, &there)?.top.is_none() {
+            // The user has taken it off that, too.
+            return Ok(None);
+        }
+    }
     let switch = elsewhere.map(|name| switching::line(view, Some(name), None)).transpose()?.flatten();
     let hint = match switch {
         Some(switch) => format!("run '{switch}' first"),
@@ -393,7 +403,17 @@ fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
 
 /// Whether a turn is done where HEAD stands; 0, the state before all turns, always is.
 pub fn is_done(view: &View<'_>, turn: u64) -> Result<bool> {
-    let mut at = view.top()?;
+    is_below(view, turn, view.top()?)
+}
+
+/// Whether a turn would be done if HEAD were here.
+pub fn is_done_at(view: &View<'_>, turn: u64, head: &Head) -> Result<bool> {
+    is_below(view, turn, place::find(view.repo, &view.timeline, head)?.top)
+}
+
+/// Whether a turn is this one or below it.
+fn is_below(view: &View<'_>, turn: u64, top: Option<u64>) -> Result<bool> {
+    let mut at = top;
     while let Some(number) = at.filter(|number| *number > turn) {
         at = view.timeline.require_turn(number)?.previous;
     }

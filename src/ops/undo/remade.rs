@@ -117,8 +117,8 @@ impl Remade {
         }
     }
 
-    /// Records it; gives the notes on the new commits.
-    pub fn record(&self, timeline: &Stored<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
+    /// Records it, and whether the old commits stay its own; gives the notes on the new ones.
+    pub fn record(&self, timeline: &Stored<'_>, update: &mut Update<'_>, stay: bool) -> Result<Vec<Note>> {
         let number = self.turn;
         let (mut before, mut after) =
             (timeline.checkpoint(number, Side::Before)?, timeline.checkpoint(number, Side::After)?);
@@ -150,7 +150,7 @@ impl Remade {
         }
         let mut turn = timeline.require_turn(number)?;
         turn.dirty_commit = turn.dirty_commit.map(|commit| self.instead_of(commit));
-        turn.commits.iter_mut().for_each(|commit| commit.id = self.instead_of(commit.id));
+        turn.became(|id| self.instead_of(id), stay);
         if let Some(footing) = &mut turn.footing {
             (footing.from, footing.to) = (before.head.commit, after.head.commit);
         }
