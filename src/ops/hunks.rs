@@ -200,6 +200,11 @@ fn part(question: Question, file: &FileMove, answer: Option<Sheet>) -> Result<Pa
 }
 
 impl Chosen {
+    /// Whether something was chosen of this file.
+    pub fn has(&self, path: &BString) -> bool {
+        self.files.iter().any(|choice| choice.path == *path)
+    }
+
     /// Whether it was chosen of this.
     pub fn is_of(&self, of: &str) -> bool {
         self.of == of
@@ -241,6 +246,9 @@ pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: 
     }
     made.plan.turns = whole.turns;
     made.plan.kept_edits = whole.kept_edits;
+    // Of a file of which a part was chosen the edit may be in another.
+    let is_whole = |path: &BString| chosen.files.iter().any(|choice| choice.path == *path && choice.part.is_none());
+    made.plan.overwritten = whole.overwritten.into_iter().filter(is_whole).collect();
     if let Made::PartialRevert(turns) = made.made {
         made.made = Made::Hunks { turns, partly };
     }

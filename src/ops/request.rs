@@ -173,15 +173,8 @@ impl Request {
 
     /// As [`Self::plan`], of what of it is in files: all of that, or what was chosen.
     pub fn plan_parts(&self, view: &View<'_>) -> Result<PlannedTurn> {
-        let all = || vec![Index::new(view.repo).whole()];
-        let Planned::Made(made) =
-            Self { paths: self.paths.clone().or_else(|| Some(all())), ..self.clone() }.plan_whole(view)?
-        else {
-            return Err(Refusal::new(Code::Usage, "this goes as a whole: there are no hunks to choose")
-                .hint("leave -p out")
-                .into());
-        };
-        let Some(chosen) = &self.chosen else { return Ok(*made) };
+        let (made, _) = self.plan_files(view)?;
+        let Some(chosen) = &self.chosen else { return Ok(made) };
         if !chosen.is_of(&self.subject(view, &made)?) {
             return Err(changed_since_asked(&[]).into());
         }
@@ -190,13 +183,46 @@ impl Request {
             Some(Edits::Refuse) => Edits::Refuse,
             _ => Edits::Merge,
         };
-        narrowed(view, *made, chosen, edits)
+        narrowed(view, made, chosen, edits)
     }
 
     /// What of it git can ask.
     pub fn questions(&self, view: &View<'_>) -> Result<Asked> {
-        let made = self.plan_parts(view)?;
+        let (made, refused) = self.plan_files(view)?;
+        if let Some(refused) = refused {
+            view.warn(format!("{}: not asked about", refused.message));
+        }
         Asked::of(view, &made.plan, self.subject(view, &made)?)
+    }
+
+    /// What of it is in files; without those that it would be refused for, where others are left, and that refusal.
+    fn plan_files(&self, view: &View<'_>) -> Result<(PlannedTurn, Option<Refusal>)> {
+        let index = Index::new(view.repo);
+        let paths = self.paths.clone().unwrap_or_else(|| vec![index.whole()]);
+        let of = |paths: &[String], edits: Option<String>| Self { paths: Some(paths.to_vec()), edits, ..self.clone() };
+        let refusal = match of(&paths, self.edits.clone()).made(view) {
+            Ok(made) => return Ok((made, None)),
+            Err(error) => error.downcast::<Refusal>()?,
+        };
+        let is_chosen = self.chosen.as_ref().is_some_and(|chosen| refusal.paths.iter().any(|path| chosen.has(path)));
+        let others = index.all_but(&refusal.paths).filter(|_| refusal.code == Code::Conflict && !is_chosen);
+        let Some(others) = others else { return Err(refusal.into()) };
+        let Ok(rest) = of(&[paths.clone(), others].concat(), self.edits.clone()).made(view) else {
+            return Err(refusal.into());
+        };
+        // Of these paths alone it may be another turn that changed some last, where none is named.
+        let all = || of(&paths, Some(Edits::Overwrite.word().to_owned())).made(view);
+        let is_of_it = self.only.is_some() || all().is_ok_and(|all| all.turns == rest.turns);
+        if is_of_it { Ok((rest, Some(refusal))) } else { Err(refusal.into()) }
+    }
+
+    fn made(&self, view: &View<'_>) -> Result<PlannedTurn> {
+        match self.plan_whole(view)? {
+            Planned::Made(made) => Ok(*made),
+            Planned::Walk(_) => Err(Refusal::new(Code::Usage, "this goes as a whole: there are no hunks to choose")
+                .hint("leave -p out")
+                .into()),
+        }
     }
 
     /// Of which turns, or of what state, it is. Another turn may have been made since the user was asked.

@@ -3,6 +3,7 @@
 use crate::sandbox::{Mode, Output, Sandbox, State, in_both_modes};
 use crate::screen::opened_terminal;
 use crate::terminal::{Terminal, Watched};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -214,6 +215,27 @@ fn bytes_are_bytes_whatever_is_set() {
     repo.assert_file("a.txt", crlf(&lines(&[(3, "three  ")])), "to the byte");
 }
 
+#[test]
+fn bytes_are_bytes_whatever_the_environment_sets() {
+    let sets =
+        ["'apply.whitespace=fix'", "'apply.whitespace=error-all'", "'core.autocrlf=input' 'core.bigfilethreshold=1'"];
+    for set in sets {
+        let repo = Sandbox::new();
+        let (before, after) = ("trailing \t \r\n\n", "changed \r\n");
+        repo.commit("f", before);
+        repo.agent(&format!("printf '{}' >f", after.escape_default()));
+        let in_parts = |args: &[&str]| {
+            let mut command = repo.oxundo_command(args);
+            Output::fed(command.env("GIT_CONFIG_PARAMETERS", set), b"y\n").success();
+        };
+        in_parts(&["undo", "-p"]);
+        repo.assert_file("f", before, set);
+        repo.redo();
+        in_parts(&["restore", "-p", "1:before"]);
+        repo.assert_file("f", before, set);
+    }
+}
+
 /// Whatever ends the questions leaves all as it was.
 #[test]
 fn questions_that_are_cut_off_change_nothing() {
@@ -364,6 +386,57 @@ fn the_answers_are_of_the_turn_that_was_shown() {
     }
 }
 
+/// What is saved in a file of which nothing was chosen is in nobody's way.
+#[test]
+fn what_is_saved_while_git_asks_keeps_no_other_file_from_being_taken_back() {
+    for args in [&["undo", "-p"][..], &["restore", "-p", "1:before"]] {
+        let repo = Sandbox::new();
+        repo.sh("echo a >a; echo b >b; git add .; git commit -qm ab");
+        repo.agent("echo A >a; echo B >b");
+        let editor = format!("echo saved >{}; true", repo.path("a").display());
+        let mut command = repo.oxundo_command(args);
+        // The editor leaves the hunk of a as it is, and it is not chosen.
+        Output::fed(command.env("GIT_EDITOR", editor), b"n\ne\n").success();
+        repo.assert_file("a", "saved\n", "it is the user's");
+        repo.assert_file("b", "b\n", "this was chosen");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn edits_that_are_overwritten_are_not_said_to_be_kept() {
+    for args in [&["undo", "-p", "--edits=overwrite"][..], &["undo", "--edits=overwrite", "--", "a.txt"]] {
+        let repo = turn_of_hunks(Mode::Commit);
+        repo.sh("sed -i '12s/.*/mine/' a.txt");
+        let mut command = repo.oxundo_command([&["--json"], args].concat());
+        let done: Value = serde_json::from_slice(&Output::fed(&mut command, b"a\nn\nn\n").stdout).expect("one object");
+        assert_eq!((&done["kept_edits"], &done["overwritten"]), (&json!([]), &json!(["a.txt"])), "{args:?}");
+        repo.assert_file("a.txt", lines(&[]), "as before the turn");
+        repo.redo();
+        repo.assert_file("a.txt", lines(&[(3, "three"), (12, "mine"), (20, "twenty")]), "it is there again");
+    }
+}
+
+#[test]
+fn a_file_with_edits_in_the_way_is_not_asked_about_and_the_others_are() {
+    let repo = Sandbox::new();
+    repo.sh("echo a >a; echo b >b; git add .; git commit -qm ab");
+    repo.agent("echo A >a; echo B >b");
+    repo.sh("echo mine >a");
+    for args in [&["undo", "-p"][..], &["undo", "-p", "--only", "1"]] {
+        let done = answered(&repo, args, "y\n");
+        done.success();
+        done.warns("undo would overwrite changes in 'a' (line 1): not asked about");
+        repo.assert_file("a", "mine\n", "it stays");
+        repo.assert_file("b", "b\n", "this was chosen");
+        assert!(!repo.oxundo(["log"]).out().contains("exclude"), "the turn is called by what was taken out");
+        repo.redo();
+    }
+    let before = repo.everything();
+    answered(&repo, &["undo", "-p", "--", "a"], "y\n").exits(3);
+    repo.everything().assert_is(&before, "alone it is refused");
+}
+
 /// The same, where all of a file was chosen: nobody was asked about what was saved since.
 #[test]
 fn what_is_saved_while_git_asks_stays_where_all_was_chosen() {
@@ -410,7 +483,7 @@ fn the_answers_are_a_plan_like_any_other() {
     let offered = answered(&repo, &["undo", "-p", "--plan", "--json", "--", "a.txt"], "n\ny\n");
     offered.success();
     repo.everything().without("git oxundo/plans").assert_is(&before, "a plan changes nothing");
-    let plan: serde_json::Value = serde_json::from_str(&offered.out()).expect("JSON alone");
+    let plan: Value = serde_json::from_str(&offered.out()).expect("JSON alone");
     let id = plan["plan"].as_str().expect("it has an id");
     repo.oxundo(["apply", id]).says("Took out parts of turn 1");
     repo.assert_file("a.txt", lines(&[(3, "three")]), "what was chosen");

@@ -52,27 +52,30 @@ const ASKER: &str = ".git/asker";
 /// What the user has set of how git asks.
 const LOOKS: &str = r"^(color|interactive|pager)\.|^core\.(editor|pager)$|^diff\.(algorithm|context|interhunkcontext|wserrorhighlight)$";
 
+/// What makes it a repository.
+const REPOSITORY: [&str; 2] = ["core.repositoryFormatVersion=0", "core.bare=false"];
+
 /// Bytes as they are, whatever else is set.
-const PLAIN: &str = "[core]
-\trepositoryFormatVersion = 0
-\tbare = false
-\tfileMode = true
-\tsymlinks = true
-\tignoreCase = false
-\tautocrlf = false
-\tsafecrlf = false
-\tfsmonitor = false
-\tuntrackedCache = false
-\tsparseCheckout = false
-\tprotectNTFS = false
-\tprotectHFS = false
-\thooksPath = /dev/null
-[apply]
-\twhitespace = nowarn
-\tignoreWhitespace = no
-[submodule]
-\trecurse = false
-";
+const PLAIN: [&str; 15] = [
+    "core.fileMode=true",
+    "core.symlinks=true",
+    "core.ignoreCase=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.sparseCheckout=false",
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+    "core.bigFileThreshold=512m",
+    "core.hooksPath=/dev/null",
+    "apply.whitespace=nowarn",
+    "apply.ignoreWhitespace=no",
+    "submodule.recurse=false",
+];
+
+/// Settings in the environment, which win over those of a repository.
+const SET_FOR_ALL: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
 /// These win over what a file of attributes says that is among those asked about.
 const ATTRIBUTES: &str = "* diff -text !eol -ident -filter -working-tree-encoding\n";
@@ -142,13 +145,18 @@ impl Place {
         let place = Self { path, _asker: asker };
         place.put(b".git/HEAD".as_bstr(), b"ref: refs/heads/asked\n", 0o600)?;
         place.put(b".git/info/attributes".as_bstr(), ATTRIBUTES.as_bytes(), 0o600)?;
-        let config = looks(repo)? + PLAIN;
+        let own: String =
+            REPOSITORY.iter().chain(&PLAIN).filter_map(|set| setting(&set.replacen('=', "\n", 1))).collect();
+        let config = looks(repo)? + &own;
         place.put(b".git/config".as_bstr(), config.as_bytes(), 0o600)?;
         Ok(place)
     }
 
     fn git<const N: usize>(&self, args: [&str; N]) -> Git {
-        Git::found_in(&self.path, args)
+        let outranks = SET_FOR_ALL.iter().any(|name| std::env::var_os(name).is_some());
+        // Only then: what git starts, as the user's editor, is told of them.
+        let settings = PLAIN.iter().filter(|_| outranks).flat_map(|set| ["-c", set]);
+        Git::found_in(&self.path, settings.chain(args))
     }
 
     /// Makes it so that git finds these differences; gives the commit that has the other side of them.
