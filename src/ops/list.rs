@@ -5,8 +5,9 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::Place;
+use crate::model::place::{Place, Stack};
 use crate::model::turn::Turn;
+use crate::ops::called::branch_now;
 use crate::ops::dropped::{dropped, picked};
 use crate::ops::place;
 use crate::ops::turn::commit::uncommitted;
@@ -129,6 +130,12 @@ fn last_on(timeline: &Stored<'_>, top: Option<u64>, tip: Option<ObjectId>, lowes
     Ok(at)
 }
 
+/// The name that the branch of a stack has now.
+fn renamed(view: &View<'_>, stack: &Stack) -> Result<Option<String>> {
+    let top = stack.top.map(|top| view.timeline.require_turn(top)).transpose()?;
+    top.map_or(Ok(None), |top| branch_now(view, &top))
+}
+
 /// Where the turns of a timeline stand, from one number on: those below some places are done, those above them undone. What the
 /// place says that HEAD is at goes before what is so on other branches.
 #[derive(Default)]
@@ -157,15 +164,21 @@ impl States {
             // The branch was moved since.
             let is_moved = timeline.state.at.as_ref().is_some_and(|at| at.stack == *name && at.commit != tip);
             let is_here = view.is_some_and(|view| view.head.stack() == name);
-            if is_here || is_gone {
+            if is_here {
                 continue;
             }
-            if is_moved && view.is_some() {
+            if let Some(view) = view.filter(|_| is_gone || is_moved) {
                 // What was recorded of it is not so any more, and what is there is known by its commits.
+                let name = if is_gone { renamed(view, stack)? } else { Some(name.clone()) };
+                let name = name.filter(|name| view.head.stack() != name);
+                let tip = name.as_ref().and_then(|name| branches.get(name)).copied();
                 if tip.is_some() {
-                    let there = Head { branch: Some(name.clone()), commit: tip, through: None };
+                    let there = Head { branch: name, commit: tip, through: None };
                     elsewhere.push(place::find(timeline.repo, timeline, &there)?);
                 }
+                continue;
+            }
+            if is_gone {
                 continue;
             }
             let top = last_on(timeline, stack.top, tip, lowest)?;

@@ -2,6 +2,7 @@
 
 use crate::sandbox::{Sandbox, check_all};
 use rustix::time::{ClockId, clock_getres};
+use serde_json::json;
 use std::os::unix::fs::MetadataExt;
 
 /// Moves `side` beside HEAD.
@@ -377,6 +378,36 @@ fn what_turns_did_to_names_is_taken_back_by_the_same_walk() {
         repo.oxundo(["redo", "2"]).success();
         repo.state().assert_is(&after, "and redone");
     });
+}
+
+#[test]
+fn a_turn_of_a_renamed_branch_is_done_there_also_as_seen_from_another() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other");
+    repo.agent("echo 1 >n1");
+    repo.sh("git switch -q other");
+    repo.agent("echo 2 >n2");
+    repo.sh("git switch -q main; git branch -m other o2");
+    let (_, all) = repo.json(["log", "--all"]);
+    let seen: Vec<_> = [0, 1].iter().map(|at| (&all["turns"][at]["state"], &all["turns"][at]["branch"])).collect();
+    assert_eq!(seen, [(&json!("done"), &json!("o2")), (&json!("done"), &json!("main"))]);
+}
+
+#[test]
+fn a_walk_over_renames_of_the_users_in_between_leads_on_turn_by_turn() {
+    let repo = Sandbox::new();
+    let before = repo.state();
+    repo.agent("git branch -m ag; echo 1 >n1");
+    repo.sh("git branch -m mine");
+    repo.agent("git branch -m ag2; echo 2 >n2");
+    let after = repo.state();
+    let error = repo.refuses(&["undo", "2"], "branch");
+    assert!(error["hints"][0].as_str().is_some_and(|hint| hint.contains("'oxundo undo' first")), "{error}");
+    repo.undo();
+    repo.undo();
+    repo.state().assert_is(&before, "both are undone");
+    repo.oxundo(["redo", "2"]).success();
+    repo.state().assert_is(&after, "and redone");
 }
 
 #[test]

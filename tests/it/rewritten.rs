@@ -528,7 +528,7 @@ fn a_commit_that_got_an_earlier_date_is_still_the_turns() {
         repo.agent(script);
         repo.agent("echo 2 >n2");
         repo.undo();
-        repo.sh(&git);
+        repo.sh(git);
         let after = repo.state();
         assert_eq!(repo.log()[1]["state"], "done", "{:?}", repo.log());
         repo.undo();

@@ -61,7 +61,7 @@ fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
         let entries = now.index.special.get(*path);
         entries.is_some_and(|entries| entries.iter().any(|entry| entry.stage > 0))
     };
-    let unmerged: Vec<String> = refusal.paths.iter().filter(is_unmerged).map(|path| pathspec_word(path)).collect();
+    let unmerged: Vec<String> = refusal.paths.iter().filter(is_unmerged).map(pathspec_word).collect();
     for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !unmerged.is_empty()) {
         *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", unmerged.join(" ")), 1);
     }
@@ -79,7 +79,7 @@ fn with_reset(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusa
             && !has(now.worktree, path)
             && has(head, path)
     };
-    let gone: Vec<String> = refusal.paths.iter().filter(is_gone).map(|path| pathspec_word(path)).collect();
+    let gone: Vec<String> = refusal.paths.iter().filter(is_gone).map(pathspec_word).collect();
     for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !gone.is_empty()) {
         *hint = hint.replacen("run '", &format!("run 'git reset -q -- {} && ", gone.join(" ")), 1);
     }

@@ -12,7 +12,7 @@ use crate::model::checkpoint::{
 };
 use crate::model::names::{Names, branches_of, names_now, rename};
 use crate::model::place::base_of;
-use crate::model::plan::Plan;
+use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, putting_back};
 use crate::model::turn::Turn;
 use crate::ops::called::{Renamed, Tips, called_now, known_by, seconds, was_at};
@@ -112,7 +112,8 @@ impl Way {
             leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
-                    return Err(on_other_branch(view, turn, &leg.start, &legs.renamed)?.into());
+                    let refusal = on_other_branch(view, turn, &leg.start, &legs.renamed)?;
+                    return Err(behind_others(refusal, range, at).into());
                 }
                 head = leg.goal.head.clone();
             }
@@ -270,6 +271,21 @@ fn is_another(turn: u64, name: &str, left: ObjectId) -> Refusal {
     let message = format!("'{shown}' is another branch since turn {turn}, which was renamed to that");
     Refusal::new(Code::Branch, message)
         .hint(format!("run '{line}' to keep it under another name, then the same command again"))
+}
+
+/// The refusal where the walk has come as far as here: to switch now would not be to have switched then.
+fn behind_others(mut refusal: Refusal, range: &TurnRange, at: usize) -> Refusal {
+    let walked = &range.turns[..at];
+    let whole = walked.iter().filter(|turn| !turn.is_part()).count();
+    let op = match range.direction(at) {
+        Direction::Back => Op::Undo,
+        Direction::Forward => Op::Redo,
+    };
+    if whole > 0 && (0..at).all(|one| range.direction(one) == range.direction(at)) {
+        let line = if whole == 1 { format!("oxundo {}", op.word()) } else { format!("oxundo {} {whole}", op.word()) };
+        refusal.hints = vec![format!("run '{line}' first, then the rest by itself")];
+    }
+    refusal
 }
 
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
