@@ -39,10 +39,13 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     let walked = match (turn, step) {
         (Some(turn), _) => Some(walk_to(view, turn, edits)),
         (None, Some(step)) => Some(steps::walk_to(view, &step, edits).map(as_branch)),
-        (None, None) => before(view, words)?.map(|before| match before {
-            Before::Turn(below) => walk_to(view, below, edits),
-            Before::Step(below) => steps::walk_to(view, &below, edits).map(as_branch),
-        }),
+        (None, None) => {
+            let end = || Ok::<_, anyhow::Error>(end_of_a_turn(view, &goal)?.map(Before::Turn));
+            before(view, words)?.map_or_else(end, |before| Ok(Some(before)))?.map(|before| match before {
+                Before::Turn(below) => walk_to(view, below, edits),
+                Before::Step(below) => steps::walk_to(view, &below, edits).map(as_branch),
+            })
+        }
     };
     let (mut plan, capture) = match walked {
         Some(Ok(walked)) => walked,
@@ -138,6 +141,37 @@ fn before(view: &View<'_>, words: &str) -> Result<Option<Before>> {
     }
     let below = below(view, &view.timeline.require_turn(number)?);
     Ok(Some(Before::Turn(last_whole(&view.timeline, below)?.unwrap_or(0))))
+}
+
+/// How many turns are looked at for one that ended or began in a state.
+const NEAR: usize = 64;
+
+/// The turn to walk to for a state, where one that is done here, or undone, ended with it or began with it: what others that are done
+/// since have changed is no edit of the user's.
+fn end_of_a_turn(view: &View<'_>, goal: &Checkpoint) -> Result<Option<u64>> {
+    let is_it = |state: &Checkpoint| {
+        let of = |state: &Checkpoint| (state.head.commit, state.worktree, state.index.tree);
+        of(state) == of(goal) && state.index.special == goal.index.special
+    };
+    let timeline = &view.timeline;
+    for turn in view.place()?.undone.iter().take(NEAR) {
+        if is_it(&timeline.checkpoint(*turn, Side::After)?) {
+            return Ok(Some(*turn));
+        }
+    }
+    let mut at = view.last_whole()?;
+    for _ in 0..NEAR {
+        let Some(number) = at else { break };
+        if is_it(&timeline.checkpoint(number, Side::After)?) {
+            return Ok(Some(number));
+        }
+        let turn = timeline.require_turn(number)?;
+        if is_it(&timeline.checkpoint(number, Side::Before)?) {
+            return Ok(Some(last_whole(timeline, below(view, &turn))?.unwrap_or(0)));
+        }
+        at = last_whole(timeline, turn.previous)?;
+    }
+    Ok(None)
 }
 
 /// Refuses a commit that git has deleted.

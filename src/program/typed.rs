@@ -1,6 +1,7 @@
 //! Hints for the line that was typed: they have it as it was, and their own lines have the options with which it was.
 
 use crate::error::Refusal;
+use crate::git::repo::settings::boolean_of;
 use crate::model::bytes::{quoted_line, shell_word, with_quoted_lines};
 use crate::program::args::Cli;
 use crate::program::usage::{command_at, in_one_place, line, own_end, place, run};
@@ -46,7 +47,7 @@ pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
 pub fn in_the_same_way(mut refusal: Refusal, args: &[OsString]) -> Refusal {
     let words = words(args);
     for hint in &mut refusal.hints {
-        *hint = from_there(in_this_manner(hint, &words), &words);
+        *hint = with_magic(&from_there(in_this_manner(hint, &words), &words));
     }
     refusal
 }
@@ -87,7 +88,7 @@ fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
         return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
     }
     let again = quoted_line(&line(words));
-    from_there(in_this_manner(hint, words), words)
+    with_magic(&from_there(in_this_manner(hint, words), words))
         .replace("run the same command again", &format!("run {again} again"))
         .replace("then the same command again", &format!("then {again} again"))
         .replace("run this again", &format!("run {again} again"))
@@ -103,6 +104,21 @@ fn from_there(hint: String, words: &[&[u8]]) -> String {
         Some((program, rest)) if !is_placed(line) => format!("{program} {option}{rest}"),
         _ => line.to_owned(),
     }))
+}
+
+/// A hint whose pathspecs are read as they are meant, where the user has said that all are but names.
+fn with_magic(hint: &str) -> String {
+    let is_set = |value: String| boolean_of(&value) == Some(true);
+    if !std::env::var("GIT_LITERAL_PATHSPECS").is_ok_and(is_set) {
+        return hint.to_owned();
+    }
+    let has_magic = |line: &str| line.contains(" :/") || line.contains(" ':(");
+    each_line(hint, &["git ", "oxundo "], |line, behind| {
+        // A word in quotes is not part of the line here, but begins behind it.
+        let is_meant =
+            has_magic(line) || (line.ends_with(' ') && behind.get(1..).is_some_and(|word| word.starts_with(":(")));
+        if is_meant { format!("GIT_LITERAL_PATHSPECS=0 {line}") } else { line.to_owned() }
+    })
 }
 
 /// A hint with its lines made others, by themselves and what is said behind them.

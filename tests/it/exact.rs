@@ -328,3 +328,22 @@ fn a_commit_of_the_users_that_a_later_turn_amended_is_theirs_all_the_same() {
         }
     }
 }
+
+#[test]
+fn a_branch_at_a_checkpoint_begins_as_one_at_the_turn_that_ended_there() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.turn(mode, "echo one >a");
+        repo.oxundo(["checkpoint", "there"]).success();
+        repo.turn(mode, "echo two >a; echo b >b");
+        repo.write("mine", "mine\n");
+        let at_turn = repo.copy();
+        at_turn.oxundo(["branch", "new", "1"]).success();
+        repo.oxundo(["branch", "new", "there"]).success();
+        repo.files().assert_is(&at_turn.files(), "what the later turn did is no edit of the user's");
+        repo.assert_file("mine", "mine\n", "and that is");
+        repo.assert_absent("b", "it is the later turn's");
+        repo.undo();
+        repo.assert_file("a", "two\n", "it is taken back as ever");
+    });
+}

@@ -12,7 +12,8 @@ const FILLED_IN: [(&str, &str); 4] =
     [("COMMAND", "true"), ("NAME", "A"), ("ADDRESS", "a@example.com"), ("DIRECTORY", "../home/stores")];
 
 /// With what a line begins.
-const PROGRAMS: [&str; 10] = ["oxundo", "git", "rm", "mv", "cd", "unset", "export", "chmod", "chattr", "mkdir"];
+const PROGRAMS: [&str; 11] =
+    ["oxundo", "GIT_LITERAL_PATHSPECS=0", "git", "rm", "mv", "cd", "unset", "export", "chmod", "chattr", "mkdir"];
 
 /// The lines in a hint that are to be typed, in their order: in single quotes, or in backticks where they have such themselves.
 fn lines(hint: &str) -> Vec<String> {

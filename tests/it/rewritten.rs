@@ -433,6 +433,22 @@ fn a_branch_at_what_the_user_has_worded_anew_since_goes_with_the_turn_that_made_
 }
 
 #[test]
+fn a_branch_of_a_turns_that_alone_has_the_users_commits_stays() {
+    for users in ["echo mine >mine; git add mine; git commit -qm mine", "echo mine >>README.txt"] {
+        let repo = Sandbox::new();
+        repo.sh(users);
+        repo.agent("echo 1 >n1");
+        repo.agent("git branch keep HEAD~1");
+        repo.sh("git rebase -q --onto HEAD~2 HEAD~1");
+        let there = repo.state();
+        for typed in [&["undo"][..], &["undo", "2"], &["undo", "--to", "0"]] {
+            assert_ne!(repo.oxundo(typed).code, 0, "{users}: {typed:?}");
+        }
+        repo.state().assert_is(&there, users);
+    }
+}
+
+#[test]
 fn what_a_turn_brought_onto_another_branch_is_still_the_turns_that_made_it() {
     for amended in ["git commit -q --amend -m again", "echo mine >mine; git add mine; git commit -q --amend --no-edit"]
     {

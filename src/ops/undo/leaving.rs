@@ -5,7 +5,6 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
-use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::guard;
@@ -13,7 +12,7 @@ use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
-use crate::model::turn::{Made, Turn};
+use crate::model::turn::{CommitKind, Made, Turn};
 use crate::ops::brought_back::{is_out, next_in, only, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
@@ -50,7 +49,7 @@ pub fn check_commits(
         if view.head.branch.as_deref() != Some(name) {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
             for commit in described.iter_mut().filter(|commit| commit.origin == CommitOrigin::Unknown) {
-                if is_of_a_turn(view, commit.id)? {
+                if is_made_by_a_turn(view, commit.id)? {
                     commit.origin = CommitOrigin::Recorded;
                 }
             }
@@ -69,12 +68,6 @@ pub fn check_commits(
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
         hidden.extend(held_by_operation(view, back)?);
-        let first = back.iter().zip(&range.turns).rfind(|(leg, _)| moves(leg, &name));
-        if let Some((_, turn)) = first.filter(|_| view.head.branch.as_ref() != Some(&name)) {
-            // What was there before it leaves a branch beside HEAD's only where the user has made others of it since.
-            let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-            hidden.extend(before.branches.into_values().chain(before.head.commit));
-        }
         check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
@@ -354,11 +347,12 @@ pub fn described(
     Ok(leaving)
 }
 
-/// Whether a turn of this worktree has a commit in its record.
-fn is_of_a_turn(view: &View<'_>, id: ObjectId) -> Result<bool> {
+/// Whether a turn of this worktree has made a commit, by its record: nothing of the user's is in that.
+fn is_made_by_a_turn(view: &View<'_>, id: ObjectId) -> Result<bool> {
     for note in Refs::new(view.repo).notes_on(&[id])?.into_iter().flatten() {
         let is_here = note.commit == id && note.worktree == view.repo.worktree_id();
-        if is_here && view.timeline.find_turn(note.turn)?.is_some_and(|turn| turn.knows(&id)) {
+        let is_made = |turn: Turn| turn.commits.iter().any(|it| it.id == id && it.kind == CommitKind::Agent);
+        if is_here && view.timeline.find_turn(note.turn)?.is_some_and(is_made) {
             return Ok(true);
         }
     }

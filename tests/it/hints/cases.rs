@@ -543,6 +543,8 @@ pub(super) const CASES: &[Case] = &[
         "test $(git show HEAD:q/b) = q",
     ),
     case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f"),
+    case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f")
+        .at("export GIT_LITERAL_PATHSPECS=1; "),
     case(CONFLICT, "echo mine >f", "oxundo undo --only 1", "! test -e one && test -e two"),
     case(
         CONFLICT,
