@@ -154,18 +154,24 @@ fn end_of_a_turn(view: &View<'_>, goal: &Checkpoint) -> Result<Option<u64>> {
         of(state) == of(goal) && state.index.special == goal.index.special
     };
     let timeline = &view.timeline;
+    // One that oxundo made may have taken an edit away, as it was told to.
+    let is_agents = |turn: u64| Ok::<_, anyhow::Error>(timeline.require_turn(turn)?.made.is_none());
     for turn in view.place()?.undone.iter().take(NEAR) {
-        if is_it(&timeline.checkpoint(*turn, Side::After)?) {
+        if is_agents(*turn)? && is_it(&timeline.checkpoint(*turn, Side::After)?) {
             return Ok(Some(*turn));
         }
     }
     let mut at = view.last_whole()?;
     for _ in 0..NEAR {
         let Some(number) = at else { break };
+        let turn = timeline.require_turn(number)?;
+        if turn.made.is_some() {
+            at = last_whole(timeline, turn.previous)?;
+            continue;
+        }
         if is_it(&timeline.checkpoint(number, Side::After)?) {
             return Ok(Some(number));
         }
-        let turn = timeline.require_turn(number)?;
         if is_it(&timeline.checkpoint(number, Side::Before)?) {
             return Ok(Some(last_whole(timeline, below(view, &turn))?.unwrap_or(0)));
         }

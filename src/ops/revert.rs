@@ -482,11 +482,12 @@ impl<'a> Revert<'a, '_> {
             let files = timeline.turn_files(number).unwrap_or_default();
             let is_taken = self.turns.iter().any(|taken| taken.turn == number);
             let is_shared = |path: &&BString| files.iter().any(|file| file.path == quoted(path.as_bstr()));
-            let shared = refusal.paths.iter().find(is_shared).filter(|_| !is_taken);
-            if let Some(path) = shared.map(|path| in_quotes(path.as_bstr())) {
+            let shared: Vec<_> = refusal.paths.iter().filter(is_shared).filter(|_| !is_taken).collect();
+            if let [first, others @ ..] = &shared[..] {
                 newest = newest.or(Some(number));
-                let label = sanitized(&turn.label());
-                refusal.message.push_str(&format!("; turn {number} ({label}) changed {path} too"));
+                let (label, path) = (sanitized(&turn.label()), in_quotes(first.as_bstr()));
+                let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+                refusal.message.push_str(&format!("; turn {number} ({label}) changed {path}{more} too"));
             }
             at = turn.previous;
         }

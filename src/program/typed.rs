@@ -61,6 +61,9 @@ fn words(args: &[OsString]) -> Vec<&[u8]> {
     args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect()
 }
 
+/// What is said behind a line that takes turns out together, of the same paths.
+const ALL_FROM: &str = "to take out all turns from";
+
 /// A hint with the line that was typed in the place of the words for it.
 fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
     let elsewhere = hint.strip_prefix("run 'cd ").and_then(|rest| rest.strip_suffix("', then the same command again"));
@@ -87,6 +90,8 @@ fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
     if hint.contains("'oxundo undo --revert'") && is_undo {
         return hint.replace("'oxundo undo --revert'", &quoted_line(&with_option(words, "--revert")));
     }
+    let paths = words.iter().position(|word| *word == b"--").filter(|_| is_undo && hint.contains(ALL_FROM));
+    let hint = &paths.map_or_else(|| hint.to_owned(), |at| with_paths(hint, &words[at..]));
     let again = quoted_line(&line(words));
     with_magic(&from_there(in_this_manner(hint, words), words))
         .replace("run the same command again", &format!("run {again} again"))
@@ -104,6 +109,12 @@ fn from_there(hint: String, words: &[&[u8]]) -> String {
         Some((program, rest)) if !is_placed(line) => format!("{program} {option}{rest}"),
         _ => line.to_owned(),
     }))
+}
+
+/// A hint whose line is of these paths alone, as the one that was typed.
+fn with_paths(hint: &str, paths: &[&[u8]]) -> String {
+    let paths: Vec<String> = paths.iter().map(shell_word).collect();
+    with_quoted_lines(each_line(hint, &["oxundo undo --only "], |line, _| format!("{line} {}", paths.join(" "))))
 }
 
 /// A hint whose pathspecs are read as they are meant, where the user has said that all are but names.

@@ -347,3 +347,18 @@ fn a_branch_at_a_checkpoint_begins_as_one_at_the_turn_that_ended_there() {
         repo.assert_file("a", "two\n", "it is taken back as ever");
     });
 }
+
+#[test]
+fn a_branch_at_a_state_keeps_an_edit_that_another_one_took_away() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.sh("seq 30 >a; git add a; git commit -qm a");
+        repo.turn(mode, "sed -i '3s/.*/three/' a");
+        repo.turn(mode, "echo seven >n7");
+        repo.sh("sed -i '25s/.*/mine/' a");
+        repo.oxundo(["branch", "one", "1:before", "--edits=overwrite"]).success();
+        repo.oxundo(["undo"]).success();
+        repo.oxundo(["branch", "other", "op:1"]).success();
+        assert!(String::from_utf8_lossy(&repo.read("a")).contains("mine"), "nobody said that it may go");
+    });
+}

@@ -660,3 +660,17 @@ fn a_dot_is_the_directory_one_stands_in() {
         repo.state().assert_is(&before, "undo goes over the turn and what was taken out of it");
     }
 }
+
+#[test]
+fn the_hint_to_take_later_turns_out_too_is_of_the_same_paths() {
+    let repo = Sandbox::new();
+    repo.sh("seq 3 >a; seq 3 >b; seq 3 >c; git add .; git commit -qm files");
+    repo.agent("for file in a b c; do echo one >$file; done");
+    repo.agent("for file in a b c; do echo two >$file; done");
+    let refused = repo.oxundo(["undo", "--only", "1", "--", "a", "b"]);
+    refused.warns("turn 2 (sh) changed 'a' and 1 more too");
+    refused.warns("run 'oxundo undo --only 1..2 -- a b' to take out all turns from 1 to 2");
+    repo.oxundo(["undo", "--only", "1..2", "--", "a", "b"]).success();
+    let held = |file: &str| String::from_utf8(repo.read(file)).expect("text");
+    assert_eq!(["a", "b", "c"].map(held), ["1\n2\n3\n", "1\n2\n3\n", "two\n"]);
+}

@@ -449,6 +449,28 @@ fn a_branch_of_a_turns_that_alone_has_the_users_commits_stays() {
 }
 
 #[test]
+fn what_the_user_has_on_a_branch_of_the_turns_alone_by_now_is_not_taken_off() {
+    let merged = "git merge -q --no-edit feat";
+    let moved =
+        ["echo 1 >n1; git add n1; git commit -qm one; git branch ag feat", "git branch -f other ag; git branch -D ag"];
+    for turns in [&[merged][..], &["git merge -q --ff-only feat"], &moved] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other; git switch -qc feat; echo mine >mine; git add mine; git commit -qm mine; git switch -q main");
+        let before = repo.state();
+        for turn in turns {
+            repo.agent(turn);
+        }
+        let with_it = repo.copy();
+        repo.sh("git branch -D feat");
+        let there = repo.state();
+        repo.refuses(&["undo", "--to", "0"], "foreign");
+        repo.state().assert_is(&there, "it would be on no branch");
+        with_it.oxundo(["undo", "--to", "0"]).success();
+        with_it.state().assert_is(&before, "where it is on its own still, it is");
+    }
+}
+
+#[test]
 fn what_a_turn_brought_onto_another_branch_is_still_the_turns_that_made_it() {
     for amended in ["git commit -q --amend -m again", "echo mine >mine; git add mine; git commit -q --amend --no-edit"]
     {

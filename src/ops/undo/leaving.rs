@@ -5,6 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::guard;
@@ -40,12 +41,16 @@ pub fn check_commits(
     let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
     let walked = back.iter().zip(&range.turns).map(|(leg, turn)| (turn, &leg.goal.operation));
     let merges = merges_that_may_leave(view, walked)?;
+    let staying = staying_tips(back, now);
     let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &range.turns, &leaving, known)?;
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
+        if op == Op::Undo {
+            keep_found(view, range, &mut described, &staying)?;
+        }
         if view.head.branch.as_deref() != Some(name) {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
             for commit in described.iter_mut().filter(|commit| commit.origin == CommitOrigin::Unknown) {
@@ -345,6 +350,28 @@ pub fn described(
         });
     }
     Ok(leaving)
+}
+
+/// What a turn found and brought onto a branch leaves that with it; but not what was on a branch then, and would be on none.
+fn keep_found(view: &View<'_>, range: &TurnRange, leaving: &mut [Leaving], staying: &[ObjectId]) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    for turn in &range.turns[..range.back] {
+        let of = |kind| turn.commits.iter().filter(move |commit| commit.kind == kind).map(|commit| commit.id);
+        let found: BTreeSet<ObjectId> = of(CommitKind::Found).collect();
+        let all: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(|id| found.contains(id)).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let stays = objects.reachable_from(staying, &all)?;
+        let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+        let tips: Vec<ObjectId> = before.branches.into_values().chain(before.head.commit).collect();
+        let was_there = objects.reachable_from(&tips, &all)?;
+        let is_lost = |id: &ObjectId| was_there.contains(id) && !stays.contains(id);
+        for commit in leaving.iter_mut().filter(|commit| found.contains(&commit.id) && is_lost(&commit.id)) {
+            commit.origin = CommitOrigin::Unknown;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a turn of this worktree has made a commit, by its record: nothing of the user's is in that.
