@@ -221,7 +221,7 @@ pub struct Turn {
     /// Whether it changed or deleted what the user had, and its state before may hold the only copy of that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole: bool,
-    /// When it began by the clock of files, in nanoseconds since 1970: what is older it has not made.
+    /// When it began, exactly, in nanoseconds since 1970: what is older it has not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<u64>,
     /// When it ended by that clock, where it made what is moved aside as a whole: what changed later it has not left so.

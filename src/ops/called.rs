@@ -4,7 +4,6 @@
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{KnownBy, Was};
 use crate::git::repo::clock::parse_rfc3339;
-use crate::git::repo::platform::file_tick;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::names::{Names, branches_of};
@@ -62,8 +61,7 @@ pub fn logs(refs: &Refs<'_>, turn: &Turn, before: &Checkpoint, after: &Checkpoin
         // One of them may change names with HEAD's.
         names.extend(after.head.branch.clone());
     }
-    let tick = file_tick();
-    let written = |name: &&String| turn.began.is_none_or(|began| refs.is_log_written_since(name, began + tick));
+    let written = |name: &&String| turn.began.is_none_or(|began| refs.is_log_written_since(name, began));
     names.extend(after.branches.keys().filter(written).cloned());
     names.into_iter().filter_map(|name| Some((refs.last_line(&name)?, name))).map(|(line, name)| (name, line)).collect()
 }

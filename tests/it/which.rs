@@ -114,6 +114,19 @@ fn a_repository_with_files_that_are_tracked_outside_is_named_and_what_else_is_in
 }
 
 #[test]
+fn what_the_user_made_right_before_a_turn_is_not_the_turns() {
+    // By how much it is earlier differs each time.
+    for _ in 0..8 {
+        let repo = Sandbox::new();
+        repo.sh("git init -q sub; git status >/dev/null; echo mine >sub/other");
+        repo.turn(Mode::Ghost, "git update-index --add sub/other; echo new >new");
+        repo.undo();
+        repo.assert_file("sub/other", "mine\n", "it was there");
+        repo.assert_absent("new", "and this was not");
+    }
+}
+
+#[test]
 fn a_repository_in_a_files_place_is_in_the_way_and_stays() {
     let repo = Sandbox::new();
     repo.commit("sub", "a file\n");

@@ -9,7 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::TreeChange;
 use crate::git::refs::Refs;
 use crate::git::refs::read::Moment;
-use crate::git::repo::platform::file_clock;
+use crate::git::repo::platform::exact_clock;
 use crate::git::scan;
 use crate::git::scan::dircache::{BlobCache, DirCache};
 use crate::git::scan::found::{Candidate, Earlier, Scan};
@@ -46,7 +46,7 @@ pub struct Capture {
     pub torn: Vec<BString>,
     /// The directories that were opened for it.
     pub opened: Arc<Opened>,
-    /// When the look began, by the clock of files: what is new later is younger. Of no look it is not known.
+    /// When the look began, exactly, in nanoseconds since 1970: what was there before is older. Of no look it is not known.
     pub at: Option<u64>,
     /// What is ignored; of a directory nothing that is in it.
     pub ignored: Vec<BString>,
@@ -92,7 +92,7 @@ impl Checkpoints<'_> {
         operation: Operation,
     ) -> Result<Capture> {
         let (refs, objects, index) = (Refs::new(self.repo), Objects::new(self.repo), Index::new(self.repo));
-        let at = Some(file_clock());
+        let at = Some(exact_clock());
         let Moment { head, branches, symbolic } = refs.moment()?;
         let head_tree = objects.head_tree(&head)?;
         let opened = index.expanded_where_present(index.read_index()?)?;

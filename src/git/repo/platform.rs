@@ -4,7 +4,7 @@
 use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, statat};
 use rustix::io::{Errno, Result};
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -158,12 +158,6 @@ const FILE_CLOCK: ClockId = ClockId::Realtime;
 /// The time of that clock, in nanoseconds since 1970.
 pub fn file_clock() -> u64 {
     time_of(clock_gettime(FILE_CLOCK))
-}
-
-/// How far that clock may be behind the time of a file, in nanoseconds: one that was looked at since its last change has the exact
-/// one.
-pub fn file_tick() -> u64 {
-    time_of(clock_getres(FILE_CLOCK))
 }
 
 /// Waits until that clock shows a later time than this, for an instant: what has that time was there by then.

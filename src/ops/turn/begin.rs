@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
-use crate::git::repo::platform::{file_tick, is_past_on_file_clock};
+use crate::git::repo::platform::is_past_on_file_clock;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Head};
@@ -151,9 +151,9 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
         let _ = Index::new(locked.repo).keep_begun();
     }
     if let Some(began) = turn.began.filter(|_| !turn.origin.by_hooks) {
-        // Whatever a program writes that is started now, be it ever so quick, is younger than what was there. No prompt is answered
-        // in that time.
-        is_past_on_file_clock(began + file_tick());
+        // What was there has an exact time at the latest, and what a program writes that is started now may have that of the clock of
+        // files, which is behind: it is to be younger, however quick the program is. No prompt is answered in that time.
+        is_past_on_file_clock(began);
     }
     Ok(number)
 }

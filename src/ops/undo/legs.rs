@@ -238,7 +238,7 @@ impl Way {
 fn recorded<'t>(turn: &Turn, range: &'t TurnRange) -> Vec<Recorded<'t>> {
     let of = |it: &'t Turn| {
         let [began, ended] = [Some(&it.began_at), it.ended_at.as_ref()].map(seconds);
-        // By the clock by which git writes its lines, which is behind by the part of a second.
+        // Before its agent was started, and not as it was recorded: git's clock was no more behind by then.
         let began = it.began.and_then(|time| i64::try_from(time / 1_000_000_000).ok()).unwrap_or(began);
         Recorded { began, ended, lines: it.logs.as_ref() }
     };
