@@ -298,7 +298,9 @@ fn turns_that_became_one_commit_which_the_user_reverted_are_passed_over_by_the_h
     let seen_in_log = "hint: run 'oxundo log' to see the turns";
     for (first, next) in [("true", seen_in_log), ("echo 1 >n1", "hint: run 'oxundo undo --only 1' to take out turn 1")]
     {
-        let repo = Sandbox::new();
+        // All of one second: else what the user made one of is another's, and is undone with its revert.
+        let at = ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"];
+        let repo = at.into_iter().fold(Sandbox::new(), |repo, name| repo.with_variable(name, "1700000000 +0000"));
         repo.agent(first);
         repo.sh("git switch -qc feature");
         repo.agent("echo a >>n2");

@@ -384,8 +384,16 @@ fn git_asks_what_to_bring_back_and_the_answers_are_a_plan_that_is_shown() {
 #[test]
 fn a_terminal_without_a_size_gets_a_numbered_list() {
     let repo = three_turns();
-    let mut terminal = Terminal::start(between(&repo, "stty rows 0 cols 0; \"$0\" rewind"));
-    terminal.shows("[now]").shows("Go to the state").types("\r").shows("Nothing is changed").shows("code 130");
+    // Once it has got one.
+    let mut terminal = Terminal::start(between(&repo, "echo ready; read go; stty rows 0 cols 0; \"$0\" rewind"));
+    terminal
+        .shows("ready")
+        .types("\r")
+        .shows("[now]")
+        .shows("Go to the state")
+        .types("\r")
+        .shows("Nothing is changed")
+        .shows("code 130");
 }
 
 #[test]
