@@ -12,8 +12,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// What follows a pager that may not wait until what it shows was read. Its input is what it shows.
-const ASK: &str = "printf 'Enter: back to the timeline' >/dev/tty; read -r answer </dev/tty";
+/// What follows a pager that may not wait until what it shows was read. Its input is what it shows. An interruption ends it whenever it
+/// comes: one right before the read would be lost.
+const ASK: &str = "trap exit INT; printf 'Enter: back to the timeline' >/dev/tty; read -r answer </dev/tty";
 
 /// How git is to show a difference.
 #[derive(Clone, Copy, Debug)]
