@@ -13,7 +13,7 @@ use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
-use crate::model::turn::{CommitKind, Made, Turn};
+use crate::model::turn::{CommitKind, Made, Note, Turn};
 use crate::ops::brought_back::{is_out, next_in, only, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
@@ -366,7 +366,13 @@ fn keep_found(view: &View<'_>, range: &TurnRange, leaving: &mut [Leaving], stayi
         let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
         let tips: Vec<ObjectId> = before.branches.into_values().chain(before.head.commit).collect();
         let was_there = objects.reachable_from(&tips, &all)?;
-        let is_lost = |id: &ObjectId| was_there.contains(id) && !stays.contains(id);
+        // Agents in several worktrees may make the very same commit within a second: it is none of the user's.
+        let notes = Refs::new(view.repo).notes_on(&all)?;
+        let is_agents = |(id, notes): (&ObjectId, Vec<Note>)| {
+            notes.iter().any(|note| note.commit == *id && note.kind == CommitKind::Agent).then_some(*id)
+        };
+        let agents: BTreeSet<ObjectId> = all.iter().zip(notes).filter_map(is_agents).collect();
+        let is_lost = |id: &ObjectId| was_there.contains(id) && !stays.contains(id) && !agents.contains(id);
         for commit in leaving.iter_mut().filter(|commit| found.contains(&commit.id) && is_lost(&commit.id)) {
             commit.origin = CommitOrigin::Unknown;
         }
