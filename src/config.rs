@@ -330,10 +330,30 @@ impl Config<'_> {
 
     fn include(self) -> Result<Vec<String>> {
         let patterns = self.words("include");
-        match patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
-            Some(outside) => Err(self.bad("include", outside, "a pattern for paths in the worktree")),
+        if let Some(outside) = patterns.iter().find(|pattern| pattern.split('/').any(|part| part == "..")) {
+            return Err(self.bad("include", outside, "a pattern for paths in the worktree"));
+        }
+        // git matches nothing with one that cannot be read, and says nothing of it. It has no choices in braces.
+        let plain = |pattern: &String| GlobBuilder::new(&pattern.replace(['{', '}'], "_")).build().err();
+        match patterns.iter().find_map(|pattern| Some((pattern, plain(pattern)?))) {
+            Some((pattern, error)) => Err(self.bad("include", pattern, &unreadable(&error))),
             None => Ok(patterns),
         }
+    }
+
+    fn skipped_directories(self) -> Result<HashSet<BString>> {
+        let names = self.words("skipDir").into_iter();
+        names
+            .map(|name| match name.trim_end_matches('/') {
+                // No directory has such a name, or hardly one: somebody took it for a glob or a path.
+                bare if bare.contains(['/', '*', '?']) => Err(self.bad(
+                    "skipDir",
+                    &name,
+                    "a directory's name, no glob and no path (oxundo.exclude takes these),",
+                )),
+                bare => Ok(bare.into()),
+            })
+            .collect()
     }
 
     /// `oxundo.maxFileSize`, `maxDirEntries`, `maxCapture`, `maxCaptureFiles`, `skipDir`, `exclude` and `include`.
@@ -348,7 +368,7 @@ impl Config<'_> {
             max_directory_entries: roomy("maxDirEntries", self.number("maxDirEntries")?, 10_000),
             max_bytes: roomy("maxCapture", self.number("maxCapture")?, 2 << 30),
             max_files: roomy("maxCaptureFiles", self.number("maxCaptureFiles")?, 200_000),
-            skip_directories: self.words("skipDir").into_iter().map(BString::from).collect::<HashSet<_>>(),
+            skip_directories: self.skipped_directories()?,
             exclude: glob_set(&exclude.iter().map(String::as_str).collect::<Vec<_>>(), false)
                 .map_err(|bad| self.bad("exclude", &bad.glob, &bad.why))?,
             include: self.include()?,

@@ -34,6 +34,36 @@ fn warnings(output: &Output, about: &str) -> Vec<String> {
 }
 
 #[test]
+fn what_names_nothing_is_refused_before_the_agent_starts() {
+    let repo = Sandbox::new();
+    for (key, value, wanted) in [
+        ("skipDir", "out/*", "a directory's name"),
+        ("skipDir", "a/b", "a directory's name"),
+        ("skipDir", "junk-?", "a directory's name"),
+        ("include", "[x", "unclosed character class"),
+        ("include", "[z-a].key", "invalid range"),
+        ("exclude", "[x", "unclosed character class"),
+    ] {
+        repo.git(["config", &format!("oxundo.{key}"), value]);
+        let refused = repo.oxundo(["run", "--", "touch", "started"]);
+        assert_eq!(refused.code, 125, "{key}={value}: {refused:?}");
+        assert!(refused.err().contains(&format!("oxundo.{key} is '{value}'")), "{refused:?}");
+        assert!(refused.err().contains(wanted), "{refused:?}");
+        repo.assert_absent("started", "no agent was started");
+        repo.git(["config", "--unset-all", &format!("oxundo.{key}")]);
+    }
+    // What git's ignore files and names of directories have.
+    for (key, value) in [("skipDir", "junk/ [slug] {a}"), ("include", "{x [!a]*.key \\#x")] {
+        repo.git(["config", &format!("oxundo.{key}"), value]);
+    }
+    repo.write("junk/mine", "mine\n").write("[slug]/mine", "mine\n");
+    let ran = repo.turn(Mode::Commit, "echo 1 >one");
+    for skipped in ["junk", "[slug]"] {
+        assert!(ran.err().contains(skipped), "{ran:?}");
+    }
+}
+
+#[test]
 fn what_is_skipped_is_said_once_before_the_agent_starts() {
     in_both_modes(|mode| {
         let repo = beyond_every_limit();
