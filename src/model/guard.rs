@@ -4,6 +4,7 @@ use crate::error::{Code, Refusal};
 use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{branch_word, short_branch, shown_name};
 use crate::model::plan::Op;
+use crate::model::turn::Note;
 use gix::ObjectId;
 
 /// A commit that a plan would take off a branch, and what is known of it.
@@ -17,6 +18,8 @@ pub struct Leaving {
     pub subject: String,
     /// Where it was published, for example `origin/main`.
     pub published: Option<String>,
+    /// Its notes, of every worktree's turns.
+    pub notes: Vec<Note>,
     /// What the timeline and the notes say of it.
     pub origin: CommitOrigin,
 }
@@ -34,6 +37,8 @@ pub enum CommitOrigin {
     Elsewhere(u64, String),
     /// A turn of this worktree made it.
     OfWorktree(u64, String),
+    /// It was on a branch before this turn brought it onto another one, and would be on none.
+    OnNoOther(u64),
     /// Nobody recorded it.
     Unknown,
 }
@@ -76,6 +81,12 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let worktree = sanitized(&shown_name(worktree));
             format!("commit {} was made by turn {turn} of the worktree '{worktree}'", named(first))
         }
+        CommitOrigin::OnNoOther(turn) => {
+            format!(
+                "commit {} was there before turn {turn} brought it to '{branch}', and is on no other branch now",
+                named(first)
+            )
+        }
         CommitOrigin::Recorded | CommitOrigin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
@@ -89,6 +100,12 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let id = first.id.to_hex_with_len(10);
             return Err(Refusal::new(Code::Foreign, message)
                 .hint(format!("run 'git revert --no-edit {id}' to take that out by a commit on top"))
+                .commits(ids(leaving, foreign)));
+        }
+        CommitOrigin::OnNoOther(_) => {
+            let (short, id) = (first.id.to_hex_with_len(7), first.id.to_hex_with_len(10));
+            return Err(Refusal::new(Code::Foreign, message)
+                .hint(format!("run 'git branch kept-{short} {id}' to keep it on a branch, then the same command again"))
                 .commits(ids(leaving, foreign)));
         }
         _ => {
@@ -125,6 +142,7 @@ mod tests {
             parents: 1,
             subject: "a change".into(),
             published: None,
+            notes: Vec::new(),
             origin: CommitOrigin::Recorded,
         }
     }

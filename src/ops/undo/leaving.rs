@@ -54,7 +54,7 @@ pub fn check_commits(
         if view.head.branch.as_deref() != Some(name) {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
             for commit in described.iter_mut().filter(|commit| commit.origin == CommitOrigin::Unknown) {
-                if is_made_by_a_turn(view, commit.id)? {
+                if is_made_by_a_turn(view, commit)? {
                     commit.origin = CommitOrigin::Recorded;
                 }
             }
@@ -346,6 +346,7 @@ pub fn described(
             parents: objects.parents(*id)?.len(),
             subject: objects.commit_subject(*id)?,
             published: published.get(id).cloned(),
+            notes,
             origin,
         });
     }
@@ -356,8 +357,8 @@ pub fn described(
 fn keep_found(view: &View<'_>, range: &TurnRange, leaving: &mut [Leaving], staying: &[ObjectId]) -> Result<()> {
     let objects = Objects::new(view.repo);
     for turn in &range.turns[..range.back] {
-        let of = |kind| turn.commits.iter().filter(move |commit| commit.kind == kind).map(|commit| commit.id);
-        let found: BTreeSet<ObjectId> = of(CommitKind::Found).collect();
+        let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found);
+        let found: BTreeSet<ObjectId> = found.map(|commit| commit.id).collect();
         let all: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(|id| found.contains(id)).collect();
         if all.is_empty() {
             continue;
@@ -366,25 +367,24 @@ fn keep_found(view: &View<'_>, range: &TurnRange, leaving: &mut [Leaving], stayi
         let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
         let tips: Vec<ObjectId> = before.branches.into_values().chain(before.head.commit).collect();
         let was_there = objects.reachable_from(&tips, &all)?;
-        // Agents in several worktrees may make the very same commit within a second: it is none of the user's.
-        let notes = Refs::new(view.repo).notes_on(&all)?;
-        let is_agents = |(id, notes): (&ObjectId, Vec<Note>)| {
-            notes.iter().any(|note| note.commit == *id && note.kind == CommitKind::Agent).then_some(*id)
+        let is_lost = |commit: &Leaving| {
+            // Agents in several worktrees may make the very same commit within a second: it is none of the user's.
+            let is_agents = |note: &Note| note.commit == commit.id && note.kind == CommitKind::Agent;
+            was_there.contains(&commit.id) && !stays.contains(&commit.id) && !commit.notes.iter().any(is_agents)
         };
-        let agents: BTreeSet<ObjectId> = all.iter().zip(notes).filter_map(is_agents).collect();
-        let is_lost = |id: &ObjectId| was_there.contains(id) && !stays.contains(id) && !agents.contains(id);
-        for commit in leaving.iter_mut().filter(|commit| found.contains(&commit.id) && is_lost(&commit.id)) {
-            commit.origin = CommitOrigin::Unknown;
+        for commit in leaving.iter_mut().filter(|commit| found.contains(&commit.id) && is_lost(commit)) {
+            commit.origin = CommitOrigin::OnNoOther(turn.turn);
         }
     }
     Ok(())
 }
 
 /// Whether a turn of this worktree has made a commit, by its record: nothing of the user's is in that.
-fn is_made_by_a_turn(view: &View<'_>, id: ObjectId) -> Result<bool> {
-    for note in Refs::new(view.repo).notes_on(&[id])?.into_iter().flatten() {
-        let is_here = note.commit == id && note.worktree == view.repo.worktree_id();
-        let is_made = |turn: Turn| turn.commits.iter().any(|it| it.id == id && it.kind == CommitKind::Agent);
+fn is_made_by_a_turn(view: &View<'_>, commit: &Leaving) -> Result<bool> {
+    let worktree = view.repo.worktree_id();
+    for note in &commit.notes {
+        let is_here = note.commit == commit.id && note.worktree == worktree;
+        let is_made = |turn: Turn| turn.commits.iter().any(|it| it.id == commit.id && it.kind == CommitKind::Agent);
         if is_here && view.timeline.find_turn(note.turn)?.is_some_and(is_made) {
             return Ok(true);
         }

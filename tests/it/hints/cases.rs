@@ -192,6 +192,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e w.txt",
     ),
     case(
+        "commit … was there before turn … brought it to '…', and is on no other branch now",
+        "git switch -qc feat; echo f >mine; git add mine; git commit -qm mine; git switch -q -; turn 'git merge -q --ff-only feat'; git branch -qD feat",
+        "oxundo undo",
+        "! test -e mine && git grep -q f $(git branch --list 'kept-*' --format='%(refname)') -- mine",
+    ),
+    case(
         "'…' is another branch since turn …, which was renamed to that",
         "git branch older HEAD~1; turn 'git branch nw; echo z >>one'; s=$(date +%s); until test $(date +%s) -gt $s; do sleep 0.05; done; git branch -M older nw; git branch -f nw HEAD~1",
         "oxundo undo",
@@ -710,6 +716,8 @@ pub(super) const CASES: &[Case] = &[
         "oxundo gc --stores --remove ../plain",
         "oxundo gc --stores | grep 'no stores'",
     ),
+    case("… is '…': … is wanted", "git config oxundo.include '[x'", "oxundo undo", "! test -e two"),
+    case("… is '…': … is wanted", "git config oxundo.skipDir 'out/*'", "oxundo undo", "! test -e two"),
     case("… is '…': … is wanted", "git config oxundo.edits x", "oxundo undo", "! test -e two"),
     case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at("export OXUNDO_EDITS=x; "),
     case("… is '…': … is wanted", "", "oxundo undo", "! test -e two").at(
