@@ -291,6 +291,8 @@ impl Config<'_> {
             self.forks_conversations().err(),
             self.verify().err(),
             self.sign().err(),
+            self.sign_timeout().err(),
+            self.flag("hints").err(),
             self.lock_timeout().err(),
             self.fsync().err(),
             self.steps().err(),

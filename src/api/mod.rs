@@ -15,14 +15,14 @@ use crate::config::Config;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::model::bytes::{in_quotes, shown_by};
+use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::short_branch;
 use crate::model::plan::Op;
 use crate::model::session::Signal;
 use crate::model::turn;
 use crate::ops::list::{State, every, here};
 use crate::ops::offer::{Asked, apply, offer};
-use crate::ops::resolve::state_at;
+use crate::ops::resolve::{shown_by, state_at};
 use crate::ops::status::{refusal_of, status};
 use crate::ops::turn::message_of_prompt;
 use crate::ops::turn::session::{
@@ -474,12 +474,13 @@ impl Worktree {
     pub fn read(&self, state: &str, path: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         let path = path.as_ref().as_bstr();
         let read = |repo: &Repo, heard: Warn<'_>| {
-            let tree = state_at(&View::open(repo, heard)?, state)?.worktree;
+            let view = View::open(repo, heard)?;
+            let tree = state_at(&view, state)?.worktree;
             let objects = Objects::new(repo);
             let found = objects.tree_file(tree, path)?.map(|(_, id)| objects.blob(id)).transpose()?;
             found.ok_or_else(|| {
                 Refusal::new(Code::NotFound, format!("there was no file {} then", in_quotes(path)))
-                    .hint(format!("run {} to see what it has", shown_by(state)))
+                    .hint(format!("run {} to see what it has", shown_by(&view, state)))
                     .into()
             })
         };

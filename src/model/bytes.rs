@@ -155,11 +155,6 @@ fn end_of_line(line: &str) -> Option<usize> {
     None
 }
 
-/// The line that shows a state, which may have a name of the user's.
-pub fn shown_by(state: &str) -> String {
-    quoted_line(&format!("oxundo show {}", shell_word(state)))
-}
-
 /// The hint to type the same line with one word for another.
 pub fn instead(old: impl AsRef<[u8]>, new: impl AsRef<[u8]>) -> String {
     format!("give {} instead of {}", shell_word(new), shell_word(old))

@@ -198,7 +198,9 @@ pub enum TurnSpec {
 /// The ends of a range, `3..5`; none where it is no range, or has more than two dots between them.
 pub fn range_ends(text: &str) -> Option<(&str, &str)> {
     let (first, last) = text.split_once("..")?;
-    (!last.starts_with('.') && !last.contains("..")).then_some((first, last))
+    // In a path two dots are the directory above.
+    let is_above = first.ends_with([':', '/']) || last.starts_with('/');
+    (!is_above && !last.starts_with('.') && !last.contains("..")).then_some((first, last))
 }
 
 impl TurnSpec {

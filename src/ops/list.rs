@@ -4,7 +4,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::checkpoint::Head;
+use crate::model::checkpoint::{Change, Delta, Head};
 use crate::model::place::{Place, Stack};
 use crate::model::turn::Turn;
 use crate::ops::called::branch_now;
@@ -96,16 +96,27 @@ pub fn uncommitted_since(view: &View<'_>) -> Result<Option<(u64, Vec<BString>)>>
     Ok((!changed.is_empty()).then_some((top, changed)))
 }
 
+/// What a turn changed.
+pub fn delta_of(timeline: &Stored<'_>, turn: &Turn) -> Result<Delta> {
+    let [before, after] = [Side::Before, Side::After].map(|side| timeline.checkpoint(turn.turn, side));
+    Checkpoints::new(timeline.repo).delta(turn, &before?, &after?)
+}
+
 /// What a turn changed besides files, in two words.
 pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> {
-    let [before, after] = [Side::Before, Side::After].map(|side| timeline.checkpoint(turn.turn, side));
-    let delta = Checkpoints::new(timeline.repo).delta(turn, &before?, &after?)?;
+    let delta = delta_of(timeline, turn)?;
+    let makes_or_moves = |change: &Change<Option<ObjectId>>| change.from.is_some() && change.to.is_some();
+    let has_commits = !turn.commits.is_empty() || delta.branches.values().any(makes_or_moves);
     Ok(if !delta.aside.is_empty() {
         None
     } else if delta.stash.is_some() {
         Some("stash only")
-    } else if delta.head.is_some() || !delta.branches.is_empty() || !delta.symbolic.is_empty() {
+    } else if has_commits {
         Some("commits only")
+    } else if !delta.branches.is_empty() || !delta.symbolic.is_empty() {
+        Some("branches only")
+    } else if delta.head.is_some() {
+        Some("HEAD only")
     } else if !delta.index.is_empty() {
         Some("staging only")
     } else if !delta.directories.is_empty() {

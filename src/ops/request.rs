@@ -9,7 +9,7 @@ use crate::model::step::{StepName, StepRange};
 use crate::ops::hunks::{Asked, Chosen, changed_since_asked, narrowed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
-use crate::ops::resolve::state_at;
+use crate::ops::resolve::{state_and_path, state_at};
 use crate::ops::revert::Which;
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
@@ -173,9 +173,10 @@ impl Request {
 
     /// As [`Self::plan`], of what of it is in files: all of that, or what was chosen.
     pub fn plan_parts(&self, view: &View<'_>) -> Result<PlannedTurn> {
-        let (made, _) = self.plan_files(view)?;
+        let spelled = self.with_the_path_apart(view)?;
+        let (made, _) = spelled.plan_files(view)?;
         let Some(chosen) = &self.chosen else { return Ok(made) };
-        if !chosen.is_of(&self.subject(view, &made)?) {
+        if !chosen.is_of(&spelled.subject(view, &made)?) {
             return Err(changed_since_asked(&[]).into());
         }
         // What was saved since the questions is the user's, whatever was to become of earlier edits.
@@ -188,11 +189,23 @@ impl Request {
 
     /// What of it git can ask.
     pub fn questions(&self, view: &View<'_>) -> Result<Asked> {
-        let (made, refused) = self.plan_files(view)?;
+        let spelled = self.with_the_path_apart(view)?;
+        let (made, refused) = spelled.plan_files(view)?;
         if let Some(refused) = refused {
             view.warn(format!("{}: not asked about", refused.message));
         }
-        Asked::of(view, &made.plan, self.subject(view, &made)?)
+        Asked::of(view, &made.plan, spelled.subject(view, &made)?)
+    }
+
+    /// Of `17:src/a.rs` the state, and the path as one of those that are asked about.
+    fn with_the_path_apart(&self, view: &View<'_>) -> Result<Self> {
+        let Some(words) = self.restore.as_deref().filter(|_| self.paths.is_none()) else { return Ok(self.clone()) };
+        let (_, state, path) = state_and_path(view, words)?;
+        let request = Self { restore: Some(state.to_owned()), ..self.clone() };
+        Ok(match path {
+            Some(path) => request.paths(Some(&[OsString::from(format!(":(literal){path}"))])),
+            None => request,
+        })
     }
 
     /// What of it is in files; without those that it would be refused for, where others are left, and that refusal.

@@ -5,7 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::{instead, sanitized, shell_word};
+use crate::model::bytes::{instead, quoted_line, sanitized, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
@@ -190,6 +190,15 @@ pub fn state_and_path<'w>(view: &View<'_>, words: &'w str) -> Result<(Checkpoint
         }
     }
     Err(unknown)
+}
+
+/// The line that shows what is in a state: a turn's number alone would show what that changed.
+pub fn shown_by(view: &View<'_>, state: &str) -> String {
+    let is_whole = [":before", ":after"].iter().any(|side| state.ends_with(side))
+        || kept_prefix(state) > 0
+        || view.timeline.state.named.contains_key(state);
+    let side = if is_whole { "" } else { ":after" };
+    quoted_line(&format!("oxundo show {}", shell_word(format!("{state}{side}"))))
 }
 
 /// How long the word is before a rescue's or an operation's number, with its colon; 0 where the words name neither.

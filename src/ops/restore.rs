@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::{Lookup, Worktree};
-use crate::model::bytes::{sanitized, shown_by};
+use crate::model::bytes::sanitized;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, short_branch};
 use crate::model::merge::Edits;
 use crate::model::path::{all_parents, parents};
@@ -16,7 +16,7 @@ use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::resolve::{state_and_path, state_at};
+use crate::ops::resolve::{shown_by, state_and_path, state_at};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -65,7 +65,7 @@ fn missing_files(
         let mut has_any = |paths: Vec<BString>| paths.iter().any(|path| selection.takes(path.as_bstr()));
         if aside.is_empty() && !has_any(Objects::new(view.repo).paths_of(goal.worktree)?) {
             return Err(Refusal::new(Code::NotFound, "that state has no file that the pathspec matches")
-                .hint(format!("run {} to see what it has", shown_by(&short_branch(state))))
+                .hint(format!("run {} to see what it has", shown_by(view, &short_branch(state))))
                 .into());
         }
         files.retain(|path, _| selection.takes(path.as_bstr()));

@@ -52,12 +52,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let paths = matches!(command, Command::Undo(_) | Command::Restore(_));
     let misread = || usage::no_paths(&args).filter(|_| paths);
-    if let Some(refusal) = usage::two_places(&args).or_else(misread) {
+    let refused = usage::two_places(&args).or_else(misread).or_else(|| go_to(directory.as_deref(), &mut ui));
+    if let Some(refusal) = refused {
+        if let Command::Run(args) = command {
+            return ExitCode::from(cmd::run::refused(&ui, args, refusal));
+        }
         ui.refuse(&refusal);
         return ExitCode::from(refusal.code.exit());
-    }
-    if let Some(code) = go_to(directory.as_deref(), &mut ui) {
-        return code;
     }
     let directory = PathBuf::from(".");
     if let Command::Run(args) = command {
@@ -88,21 +89,21 @@ fn concluded(ui: &Ui, answered: anyhow::Result<ExitCode>, command: Option<&Comma
     }
 }
 
-/// Goes to the directory that was given; the exit code where that fails.
-fn go_to(directory: Option<&Path>, ui: &mut Ui) -> Option<ExitCode> {
+/// Goes to the directory that was given; the refusal where that fails.
+fn go_to(directory: Option<&Path>, ui: &mut Ui) -> Option<Refusal> {
     let directory = directory?;
     let error = std::env::set_current_dir(directory).err()?;
     cmd::apply_global_settings(ui);
-    let refusal = Refusal::new(Code::NotFound, format!("cannot go to '{}': {error}", directory.display()))
-        .hint(format!("run {} to do it here", usage::without_directory(&std::env::args_os().collect::<Vec<_>>())));
-    ui.refuse(&refusal);
-    Some(ExitCode::from(refusal.code.exit()))
+    let here = usage::without_directory(&std::env::args_os().collect::<Vec<_>>());
+    let message = format!("cannot go to '{}': {error}", directory.display());
+    Some(Refusal::new(Code::NotFound, message).hint(format!("run {here} to do it here")))
 }
 
 /// What `oxundo` alone says: where the timeline stands, or which commands there are.
 fn overview(directory: Option<&Path>, ui: &mut Ui) -> ExitCode {
-    if let Some(code) = go_to(directory, ui) {
-        return code;
+    if let Some(refusal) = go_to(directory, ui) {
+        ui.refuse(&refusal);
+        return ExitCode::from(refusal.code.exit());
     }
     let answered = Repo::open_existing(Path::new(".")).and_then(|repo| {
         match repo {
@@ -264,7 +265,8 @@ fn usage(error: &clap::Error, args: &[OsString]) -> ExitCode {
     };
     let refusal = in_the_same_way(refusal, args);
     ui.refuse(&refusal);
-    ExitCode::from(refusal.code.exit())
+    // The agent's own code may be any other one.
+    ExitCode::from(if usage::is_run(args) { cmd::run::FAILED } else { refusal.code.exit() })
 }
 
 /// Help, or the version.

@@ -5,6 +5,7 @@ use crate::agents::spawn;
 use crate::error::{Code, Refusal};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word};
 use crate::model::step::StepName;
+use crate::model::timeline::range_ends;
 use crate::program::args::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
@@ -56,7 +57,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("checkout", &["restore", "--exact"]),
     ("goto", &["restore", "--exact"]),
     ("reset", &["undo", "--to"]),
-    ("revert", &["undo", "--revert", "--to"]),
+    ("revert", &["undo", "--only"]),
     ("rollback", &["undo"]),
     ("back", &["undo"]),
     ("forward", &["redo"]),
@@ -450,7 +451,7 @@ impl<'a> Typed<'a> {
         let numbers =
             given.split_once('-').filter(|ends| [ends.0, ends.1].iter().all(|end| end.parse::<u64>().is_ok()));
         let range = numbers.map_or_else(|| given.to_owned(), |(first, last)| format!("{first}..{last}"));
-        if is_word && name == "undo" && range.contains("..") {
+        if is_word && name == "undo" && range_ends(&range).is_some() {
             let range = quoted_line(&line([name, "--only", &range]));
             return refusal.hint(format!("if these are turns: {range}"));
         }
@@ -655,6 +656,13 @@ pub fn without_directory(args: &[OsString]) -> String {
     };
     let end = (command + 1..words.len()).find(is_agents).unwrap_or(words.len());
     quoted_line(&line((0..words.len()).filter(|at| *at >= end || !is_directory(*at)).map(|at| words[at])))
+}
+
+/// Whether a line runs an agent.
+pub fn is_run(args: &[OsString]) -> bool {
+    let program = Cli::command();
+    let is_command = |word: &&OsString| program.find_subcommand(word).is_some();
+    args.iter().skip(1).take_while(|word| *word != "--").find(is_command).is_some_and(|word| word == "run")
 }
 
 /// Where the command is in a line.

@@ -1,6 +1,6 @@
 //! What is typed wrong is told in words of what it is about, with a line that can be typed; and what oxundo says by itself.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Output, Sandbox};
 use crate::terminal::Terminal;
 use clap::CommandFactory;
 use oxundo::internals::Cli;
@@ -88,6 +88,13 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("restore", "'restore' needs TURN", "oxundo restore -h"),
     ("turn middle", "'middle' is none of begin, end, abort", "oxundo turn -h"),
     ("-C", "'-C' needs a value", "oxundo -h"),
+    ("revert 2", "'revert' is no command", "oxundo undo --only 2"),
+    ("diff 1 -- ../x", "'../x' leads out of the worktree", ""),
+    ("diff 1:../x", "'../x' leads out of the worktree", ""),
+    ("restore -p 1:../x", "'../x' leads out of the worktree", ""),
+    ("show 1 ../x", "'../x' leads out of the worktree", ""),
+    ("blame /etc/passwd", "'/etc/passwd' leads out of the worktree", ""),
+    ("diff -- ':(bad)x'", "':(bad)x' is no pathspec: git knows no such magic", "oxundo diff -- './:(bad)x'"),
 ];
 
 /// The lines in a hint that can be typed; one that has quotes itself is between other signs.
@@ -105,7 +112,9 @@ fn what_is_typed_wrong_gets_the_line_to_type() {
     for (typed, message, line) in WRONG {
         let args = shell_words::split(typed).expect("words");
         let output = repo.oxundo(&args);
-        output.exits(2);
+        // The agent's own code may be any other.
+        let exit = if args.iter().any(|word| word == "run") { 125 } else { 2 };
+        output.exits(exit);
         assert!(output.stdout.is_empty(), "{output:?}");
         let told = output.err();
         assert_eq!(told.lines().next(), Some(&*format!("error: {message}")), "{typed}");
@@ -115,7 +124,7 @@ fn what_is_typed_wrong_gets_the_line_to_type() {
         assert!(line.is_empty() || offered.contains(&(*line).to_owned()), "{typed}: {line} is not in {offered:?}");
         let (code, told) = repo.json(&args);
         let error = &told["error"];
-        assert_eq!((code, &error["code"], &error["message"]), (2, &"usage".into(), &(*message).into()), "{told}");
+        assert_eq!((code, &error["code"], &error["message"]), (exit, &"usage".into(), &(*message).into()), "{told}");
     }
     repo.everything().assert_is(&before, "nothing is changed");
 }
@@ -158,6 +167,80 @@ fn the_line_that_is_offered_is_a_right_one() {
             }
         }
     }
+}
+
+#[test]
+fn one_path_has_the_same_forms_in_every_command() {
+    let repo = Sandbox::new();
+    repo.write("sub/below", "one\n").sh("git add -A; git commit -qm base");
+    repo.agent("echo two >>README.txt");
+    let top = repo.path("README.txt");
+    let top = top.to_str().expect("text");
+    let below = |args: &[&str]| Output::of(repo.oxundo_command(args).current_dir(repo.path("sub")));
+    for file in ["../README.txt", ":/README.txt", top] {
+        below(&["blame", file]).says("two");
+        below(&["show", "1:after", file]).says("readme\ntwo");
+    }
+    let changed = below(&["diff", "0", "--", "../README.txt"]);
+    changed.says("+two");
+    for typed in
+        [&["diff", "0:../README.txt"][..], &["diff", "1:before:../README.txt"], &["diff", "0:../README.txt", "1"]]
+    {
+        assert_eq!(below(typed).out(), changed.out(), "{typed:?}");
+    }
+    below(&["undo", "../README.txt"]).warns("oxundo undo -- ../README.txt");
+    let dry = below(&["restore", "0:../README.txt", "--dry-run"]);
+    dry.says("README.txt");
+    below(&["undo", "--only", "1:../README.txt", "--dry-run"]).says("README.txt");
+}
+
+#[test]
+fn what_no_state_has_leads_to_what_it_has() {
+    let repo = Sandbox::new();
+    repo.write("gone", "here\n").sh("git add -A; git commit -qm base");
+    repo.agent("git rm -q gone");
+    repo.oxundo(["checkpoint", "-m", "named"]).success();
+    for (typed, line) in [
+        (["restore", "0", "--", "no"], "show 0:after"),
+        (["restore", "1", "--", "gone"], "show 1:after"),
+        (["restore", "1:before", "--", "no"], "show 1:before"),
+        (["restore", "named", "--", "no"], "show named"),
+        (["restore", "op:1", "--", "no"], "show op:1"),
+    ] {
+        repo.oxundo(typed).warns(&format!("'oxundo {line}'"));
+        let words: Vec<&str> = line.split(' ').collect();
+        repo.oxundo(words).says("README.txt");
+    }
+    repo.oxundo(["show", "1:gone"]).warns("'oxundo show 1:after'");
+    repo.oxundo(["show", "1:before:no"]).warns("'oxundo show 1:before'");
+}
+
+#[test]
+fn a_turn_of_branches_is_told_as_that() {
+    let repo = Sandbox::new();
+    repo.sh("git branch old");
+    repo.agent("git branch zz");
+    repo.agent("git branch -D old");
+    repo.agent("git switch -q zz");
+    let log = repo.oxundo(["log"]);
+    assert_eq!((log.out().matches("branches only").count(), log.out().matches("HEAD only").count()), (2, 1), "{log:?}");
+    let at = &repo.head()[..7].to_owned();
+    repo.oxundo(["show", "1"]).says(&format!("branch zz made at {at}"));
+    repo.oxundo(["show", "2"]).says(&format!("branch old deleted at {at}"));
+    repo.oxundo(["show", "3"]).says("HEAD to zz");
+    let shown = Terminal::start(repo.oxundo_command(["run", "--", "git", "switch", "-q", "main"])).all();
+    assert!(shown.contains("turn 4: 0 files +0 -0, HEAD to main"), "{shown}");
+}
+
+#[test]
+fn a_run_that_starts_no_agent_is_125_and_is_reported() {
+    let repo = Sandbox::new();
+    let report = repo.path("../report");
+    let report = report.to_str().expect("text");
+    repo.oxundo(["-C", "nowhere", "run", "--report", report, "--", "touch", "started"]).exits(125);
+    let told = fs::read_to_string(report).expect("a report");
+    assert!(told.contains("\"code\":\"not_found\""), "{told}");
+    repo.assert_absent("started", "no agent was started");
 }
 
 #[test]

@@ -131,6 +131,14 @@ fn files_come_back_in_parts() {
         repo.state().assert_is(&before, "it is a turn");
         repo.redo();
         repo.state().assert_is(&back, "like any other");
+        repo.undo();
+        // One of its files, in each form.
+        for typed in [&["restore", "-p", "1:d/new.txt"][..], &["restore", "-p", "1", "--", "d"]] {
+            answered(&repo, typed, "y\nq\n").success();
+            repo.assert_file("d/new.txt", "new\n", "it came back");
+            repo.assert_file("a.txt", "1\n2\n3\n4\n5\n", "it did not");
+            repo.undo();
+        }
     });
 }
 

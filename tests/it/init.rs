@@ -211,7 +211,8 @@ fn aliases_are_set_unless_they_are_taken() {
     let repo = Sandbox::new();
     repo.oxundo(["init", "aider"]).warns("'oxundo init --alias' makes it 'git undo'");
     repo.git(["config", "alias.redo", "!echo mine"]);
-    let output = repo.oxundo(["init", "aider", "--alias"]);
+    // Without a terminal: it is about no agent.
+    let output = repo.oxundo(["init", "--alias"]);
     output.success();
     output.warns("'git redo' is an alias of yours already");
     repo.agent("echo two >>README.txt");
@@ -225,7 +226,7 @@ fn aliases_are_set_unless_they_are_taken() {
 fn what_the_pre_push_hook_saw_is_published() {
     let repo = Sandbox::new();
     repo.sh("git init -q --bare ../elsewhere.git");
-    repo.oxundo(["init", "aider", "--pre-push"]).says("git's pre-push hook");
+    repo.oxundo(["init", "--pre-push"]).says("git's pre-push hook");
     repo.agent("echo two >>README.txt");
     // By URL: no remote-tracking ref tells of it.
     repo.git(["push", "-q", "../elsewhere.git", "main"]);

@@ -152,6 +152,7 @@ impl Apply<'_> {
 
     fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
+        Durable::new(self.repo).begin_flush(plan);
         self.check_stop()?;
         // Until HEAD is there too, nobody may give up what git is in the middle of.
         let held = match index {

@@ -1,7 +1,7 @@
 //! Waiting for the disk.
 
 use crate::git::durable::Durable;
-use crate::git::repo::platform::{file_system, sync_file_system};
+use crate::git::repo::platform::{begin_to_write, file_system, sync_file_system};
 use crate::git::repo::threads::in_threads;
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
@@ -44,6 +44,19 @@ pub fn sync_whole(places: &[&Path]) -> Result<bool> {
 }
 
 impl Durable<'_> {
+    /// Has the system begin to write what a plan has put into the worktree, where that is little; [`Self::flush`] waits for it.
+    /// ext4 gives a file its place on the disk when it is written, which is for its own journal to tell: of files that are all
+    /// on their way it tells at once, otherwise of one after the other.
+    pub fn begin_flush(&self, plan: &Plan) {
+        let files = plan.files.iter().filter(|file| file.to.is_some());
+        if self.is_on() && plan.files.len() <= SEVERAL {
+            let worktree = Worktree::new(self.repo);
+            // What cannot be opened is told of when it is waited for.
+            let open = files.filter_map(|file| worktree.open_file(file.path.as_bstr()).ok().flatten());
+            open.for_each(begin_to_write);
+        }
+    }
+
     /// Waits until all that a plan has written, made or removed is on the disk, and the index.
     pub fn flush(&self, plan: &Plan) -> Result<()> {
         let is_in_refs = plan.stash.is_some() || plan.branches.iter().any(|branch| branch.to.is_none());

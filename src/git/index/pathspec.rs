@@ -54,7 +54,10 @@ impl<'r> Index<'r> {
         let files =
             "run 'git ls-files' to see paths: a pathspec is one below the top of the worktree, or a glob of some";
         let Some(none) = pathspecs.iter().find(is_none) else {
-            let given: Vec<_> = pathspecs.iter().map(|spec| spec.as_bytes()).collect();
+            // Of what oxundo has made literal, the user knows the path.
+            let bare =
+                |spec: &'_ OsString| spec.as_bytes().strip_prefix(b":(literal)").unwrap_or(spec.as_bytes()).to_vec();
+            let given: Vec<_> = pathspecs.iter().map(bare).collect();
             let given = in_quotes(given.join(&b' ').as_bstr());
             return Some(Refusal::new(Code::Usage, format!("{given} leads out of the worktree")).hint(files));
         };

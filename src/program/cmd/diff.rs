@@ -1,6 +1,7 @@
 //! `oxundo diff`: what changed since a turn, or between two, through git's own diff.
 
 use crate::error::{Code, Refusal};
+use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::model::bytes::quoted_line;
@@ -35,6 +36,8 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let to = to.map(without_path).transpose()?;
     let states = states(&view, from, to).map_err(|error| or_paths(error, &args.turns))?;
     let pathspecs = if literal.is_empty() { &args.pathspecs } else { &literal };
+    // git's own words for one that it does not take lead nowhere.
+    let _ = Index::new(repo).selection(pathspecs)?;
     if ui.json {
         let files = changes(&view, &states, pathspecs)?;
         return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));

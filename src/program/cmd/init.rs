@@ -217,6 +217,10 @@ fn chosen(ui: &Ui, args: &InitArgs) -> Result<Vec<&'static Setup>> {
     if args.all {
         return Ok(installed);
     }
+    // Both are for git.
+    if args.alias || args.pre_push {
+        return Ok(Vec::new());
+    }
     if ui.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Refusal::new(Code::Usage, "no agent was named, and there is no terminal to ask on")
             .hint("run 'oxundo init --all' for every agent that is installed")

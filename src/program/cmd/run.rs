@@ -32,7 +32,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 /// oxundo itself failed or refused, as env(1) has it.
-const FAILED: u8 = 125;
+pub const FAILED: u8 = 125;
 
 /// How long the end of a turn waits for a hook of its agent that is still at it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -75,6 +75,16 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
             FAILED
         }
     }
+}
+
+/// Refuses to start the agent: what was given for it, or for where it is to be, is wrong. A report has it too, if its place does
+/// not hang on that of the agent.
+pub fn refused(ui: &Ui, args: &RunArgs, refusal: Refusal) -> u8 {
+    ui.refuse(&refusal);
+    if args.report.as_ref().is_some_and(|file| file.is_absolute()) {
+        report(ui, args, || Ok(json!({"error": refusal})));
+    }
+    FAILED
 }
 
 /// The refusal of a report that could not be written after the agent has run.

@@ -8,13 +8,14 @@ use crate::git::repo::clock::local;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{in_quotes, quoted, quoted_line, sanitized};
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Delta, short_branch};
 use crate::model::step::StepName;
 use crate::model::timeline::{TurnSpec, range_ends};
 use crate::model::turn::{FileChange, Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::elsewhere::without_own_name;
-use crate::ops::resolve::{check_is_of_state, ended_turn, kept_prefix, state_at, step_of};
+use crate::ops::list::delta_of;
+use crate::ops::resolve::{check_is_of_state, ended_turn, kept_prefix, shown_by, state_at, step_of};
 use crate::ops::trace;
 use crate::ops::turn::session::look;
 use crate::ops::turn::states;
@@ -23,6 +24,7 @@ use crate::ops::view::View;
 use crate::program::args::{ShowArgs, ShowFormat};
 use crate::program::cmd::log::line_of;
 use crate::program::text::line::{Line, StepLine, others};
+use crate::program::text::outcome::{head_to, moved};
 use crate::program::ui::{Answer, Ui};
 use crate::program::usage::line;
 use anyhow::{Error, Result};
@@ -120,9 +122,10 @@ fn changed(view: &View<'_>, sides: &[Checkpoint; 2], paths: &[OsString]) -> Resu
 
 /// Prints a turn and its diff.
 fn print(view: &View<'_>, stat: bool, turn: &Turn, paths: &[OsString]) -> Result<()> {
-    Ui::raw(heading(turn).as_bytes())?;
     let sides = sides(view, turn.turn)?;
-    if paths.is_empty() || !changed(view, &sides, paths)?.is_empty() {
+    let has_any = paths.is_empty() || !changed(view, &sides, paths)?.is_empty();
+    Ui::raw(heading(turn, &delta_of(&view.timeline, turn)?).as_bytes())?;
+    if has_any {
         let [before, after] = sides;
         Objects::new(view.repo).print_diff(before.worktree, after.worktree, Ui::diff_style(stat), paths)?;
     }
@@ -157,7 +160,11 @@ fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) 
     };
     let tree = state_at(view, &format!("{state}{side}"))?.worktree;
     match path {
-        Some(path) => file(view.repo, ui, tree, from_prefix(view.repo, path)?.as_bstr(), state),
+        Some(path) => {
+            let words = args.turn.as_bytes();
+            let words = words.strip_suffix(path).and_then(|words| words.strip_suffix(b":")).unwrap_or(words);
+            file(view, ui, tree, from_prefix(view.repo, path)?.as_bstr(), &words.to_str_lossy())
+        }
         None if ui.json => Ok(Some(Shown::Tree(Objects::new(view.repo).paths_of(tree)?))),
         None => Objects::new(view.repo).print_tree(tree).map(|()| None),
     }
@@ -224,16 +231,13 @@ fn prompt(view: &View<'_>, spec: &str) -> Result<Shown> {
     }
 }
 
-fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
-    let Some((_, id)) = Objects::new(repo).tree_file(tree, path)? else {
+fn file(view: &View<'_>, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Result<Option<Shown>> {
+    let Some((_, id)) = Objects::new(view.repo).tree_file(tree, path)? else {
         return Err(Refusal::new(Code::NotFound, format!("there was no file {} then", in_quotes(path)))
-            .hint(format!(
-                "run {} to see the files there were",
-                quoted_line(&line(["show", &format!("{state}:after")]))
-            ))
+            .hint(format!("run {} to see the files there were", shown_by(view, state)))
             .into());
     };
-    let bytes = Objects::new(repo).blob(id)?;
+    let bytes = Objects::new(view.repo).blob(id)?;
     if ui.json {
         return Ok(Some(Shown::File(path.to_owned(), id, bytes)));
     }
@@ -241,7 +245,7 @@ fn file(repo: &Repo, ui: &Ui, tree: ObjectId, path: &BStr, state: &str) -> Resul
     Ok(None)
 }
 
-fn heading(turn: &Turn) -> String {
+fn heading(turn: &Turn, delta: &Delta) -> String {
     let mut text = format!("turn {} ({})\n", turn.turn, sanitized(&turn.label()));
     for other in others(turn) {
         text.push_str(&format!("with {other}\n"));
@@ -251,24 +255,40 @@ fn heading(turn: &Turn) -> String {
     for commit in &turn.commits {
         text.push_str(&format!("commit {} ({:?})\n", commit.id, commit.kind).to_lowercase());
     }
+    for (name, change) in &delta.branches {
+        // What its own commits do to its branch is told.
+        if turn.commits.is_empty() || turn.branch.as_ref() != Some(name) {
+            let name = sanitized(&short_branch(name));
+            text.push_str(&format!("branch {}\n", moved(&name, change.from, change.to)));
+        }
+    }
+    if let Some(head) = delta.head.as_ref().filter(|head| head.from.branch != head.to.branch) {
+        text.push_str(&format!("{}\n", head_to(&head.to)));
+    }
     text.push('\n');
     text
 }
 
 /// A path that the user gave, seen from the top of the worktree.
 pub fn from_prefix(repo: &Repo, path: &[u8]) -> Result<BString> {
-    let full = repo.prefix().join(OsStr::from_bytes(path));
+    // Two forms that lead from elsewhere, as in pathspecs.
+    let top = repo.top().as_os_str().as_bytes();
+    let from_the_top = path.strip_prefix(b":/").or_else(|| path.strip_prefix(top)?.strip_prefix(b"/"));
+    let full =
+        from_the_top.map_or_else(|| repo.prefix().join(OsStr::from_bytes(path)), |path| OsStr::from_bytes(path).into());
     let mut parts: Vec<&[u8]> = Vec::new();
+    let outside = || {
+        Refusal::new(Code::Usage, format!("{} leads out of the worktree", in_quotes(path.as_bstr())))
+            .hint("run 'git ls-files' to see paths: a state has what is below the top of the worktree")
+    };
+    if full.is_absolute() {
+        return Err(outside().into());
+    }
     for part in full.as_os_str().as_bytes().split(|byte| *byte == b'/') {
         match part {
             b"" | b"." => {}
             b".." => {
-                if parts.pop().is_none() {
-                    let given = in_quotes(path.as_bstr());
-                    return Err(Refusal::new(Code::Usage, format!("{given} leads out of the worktree"))
-                        .hint("run 'git ls-files' to see paths: a state has what is below the top of the worktree")
-                        .into());
-                }
+                parts.pop().ok_or_else(outside)?;
             }
             _ => parts.push(part),
         }

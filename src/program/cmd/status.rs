@@ -81,7 +81,12 @@ impl Answer for Status {
         }
         if let Some((turn, why)) = self.obstacle() {
             let verb = if self.open.is_some() { "makes" } else { "made" };
-            text.push_str(&format!("Turn {} {verb} no commits: {}\n", turn.turn, sanitized(why)));
+            let (number, why) = (turn.turn, sanitized(why));
+            text.push_str(&match turn.commits[..] {
+                [] => format!("Turn {number} {verb} no commits: {why}\n"),
+                // The agent has made some.
+                _ => format!("oxundo {verb} no commits in turn {number}: {why}\n"),
+            });
         }
         if let Some(undo) = planned(self) {
             text.push_str(&undo.in_short());

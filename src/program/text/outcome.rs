@@ -30,8 +30,7 @@ impl Outcome {
             text.push_str(&format!(", {}", moved(&sanitized(&name), from, to)));
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
-            let to = self.plan.head.to.branch.as_deref().map(short_branch);
-            text.push_str(&to.map_or(", HEAD detached".to_owned(), |to| format!(", HEAD to {}", sanitized(&to))));
+            text.push_str(&format!(", {}", head_to(&self.plan.head.to)));
         }
         text
     }
@@ -47,11 +46,19 @@ pub fn ended(turn: &Turn, before: &Head, after: &Head) -> String {
         let name = after.branch.as_deref().map_or("HEAD".into(), short_branch);
         text.push_str(&format!(", {} {}..{}", sanitized(&name), short(before.commit), short(after.commit)));
     }
+    if before.branch != after.branch {
+        text.push_str(&format!(", {}", head_to(after)));
+    }
     text + "\n"
 }
 
+/// Where HEAD is led.
+pub fn head_to(head: &Head) -> String {
+    head.branch.as_deref().map_or("HEAD detached".to_owned(), |to| format!("HEAD to {}", sanitized(&short_branch(to))))
+}
+
 /// How a branch moves, comes or goes.
-fn moved(name: &str, from: Option<ObjectId>, to: Option<ObjectId>) -> String {
+pub fn moved(name: &str, from: Option<ObjectId>, to: Option<ObjectId>) -> String {
     match (from, to) {
         (None, to) => format!("{name} made at {}", short(to)),
         (from, None) => format!("{name} deleted at {}", short(from)),
