@@ -1,12 +1,12 @@
 //! Waiting for the disk.
 
 use crate::git::durable::Durable;
-use crate::git::repo::platform::{begin_to_write, file_system, sync_file_system};
-use crate::git::repo::threads::in_threads;
+use crate::git::repo::platform::{file_system, sync_file_system};
+use crate::git::repo::threads::{in_threads, start};
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
 use crate::model::plan::Plan;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use gix::bstr::{BStr, ByteSlice};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
 /// So many files and directories are flushed one by one; with more, the whole file system is.
 const SEVERAL: usize = 48;
@@ -43,31 +44,45 @@ pub fn sync_whole(places: &[&Path]) -> Result<bool> {
     Ok(true)
 }
 
+/// What is on its way to the disk while something else is done.
+pub struct Flushing(Option<JoinHandle<Result<()>>>);
+
+impl Flushing {
+    /// Nothing is under way.
+    pub fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// Waits for it; says whether there was any.
+    fn wait(self) -> Result<bool> {
+        let Some(under_way) = self.0 else { return Ok(false) };
+        under_way
+            .join()
+            .map_err(|_| anyhow!("a thread ended early: this is a bug in oxundo, of which it has told above"))??;
+        Ok(true)
+    }
+}
+
 impl Durable<'_> {
-    /// Has the system begin to write what a plan has put into the worktree, where that is little; [`Self::flush`] waits for it.
-    /// ext4 gives a file its place on the disk when it is written, which is for its own journal to tell: of files that are all
-    /// on their way it tells at once, otherwise of one after the other.
-    pub fn begin_flush(&self, plan: &Plan) {
-        let files = plan.files.iter().filter(|file| file.to.is_some());
-        if self.is_on() && plan.files.len() <= SEVERAL {
-            let worktree = Worktree::new(self.repo);
-            // What cannot be opened is told of when it is waited for.
-            let open = files.filter_map(|file| worktree.open_file(file.path.as_bstr()).ok().flatten());
-            open.for_each(begin_to_write);
+    /// Begins to flush what a plan has settled in the worktree, where that is little, and goes on meanwhile.
+    pub fn begin_flush(&self, plan: &Plan) -> Flushing {
+        if !self.is_on() || goes_whole(plan) {
+            return Flushing(None);
         }
+        // What cannot be opened is told of when all is waited for.
+        let named = |file: Result<File>| Ok((file?, file_name(plan)));
+        let Ok(files) = self.settled(plan).map(named).collect::<Result<Vec<_>>>() else { return Flushing(None) };
+        Flushing(if waits(&files) { start(move || sync_together(&files)).ok() } else { None })
     }
 
     /// Waits until all that a plan has written, made or removed is on the disk, and the index.
-    pub fn flush(&self, plan: &Plan) -> Result<()> {
-        let is_in_refs = plan.stash.is_some() || plan.branches.iter().any(|branch| branch.to.is_none());
-        let all = plan.files.len() + plan.directories.len();
-        // What nobody may read cannot be opened either.
-        let is_closed = plan.files.iter().any(|file| file.to.is_some_and(|to| to.mode & 0o400 == 0));
-        let whole = all > SEVERAL || is_in_refs || is_closed;
+    pub fn flush(&self, plan: &Plan, begun: Flushing) -> Result<()> {
+        let whole = goes_whole(plan);
         if whole && self.flush_all()? {
             return Ok(());
         }
-        match self.flush_each(plan) {
+        let is_settled = begun.wait()?;
+        match self.flush_each(plan, is_settled) {
             // A directory above may be closed, too.
             Err(error) if is_denied(&error) && !whole && self.flush_all()? => Ok(()),
             flushed => flushed,
@@ -78,22 +93,29 @@ impl Durable<'_> {
         sync_whole(&[self.repo.top(), &self.repo.common_dir, &self.repo.scratch_path("")])
     }
 
-    fn flush_each(&self, plan: &Plan) -> Result<()> {
+    /// What stays as it is when the files of a plan are in their places: they, and the directories in which names have changed, but
+    /// for those that are to have another mode.
+    fn settled<'p>(&self, plan: &'p Plan) -> impl Iterator<Item = Result<File>> + use<'_, 'p> {
         let worktree = Worktree::new(self.repo);
+        let files = plan.files.iter().filter(|file| file.to.is_some());
+        let files = files.map(move |file| worktree.open_file(file.path.as_bstr()));
+        files.chain(self.opened(names_changed(plan))).filter_map(Result::transpose)
+    }
+
+    fn opened<'p>(&self, directories: BTreeSet<&'p BStr>) -> impl Iterator<Item = Result<Option<File>>> + use<'_, 'p> {
+        let worktree = Worktree::new(self.repo);
+        directories.into_iter().map(move |directory| Ok(worktree.open_directory(directory)?.map(File::from)))
+    }
+
+    fn flush_each(&self, plan: &Plan, is_settled: bool) -> Result<()> {
         let mut open = Vec::new();
         let mut add = |file: File, what: String| {
             open.push((file, what));
             if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open)) }
         };
-        for file in plan.files.iter().filter(|file| file.to.is_some()) {
-            if let Some(file) = worktree.open_file(file.path.as_bstr())? {
-                add(file, file_name(plan))?;
-            }
-        }
-        for directory in directories(plan) {
-            if let Some(directory) = worktree.open_directory(directory)? {
-                add(File::from(directory), file_name(plan))?;
-            }
+        let settled = (!is_settled).then(|| self.settled(plan)).into_iter().flatten();
+        for file in settled.chain(self.opened(modes_changed(plan)).filter_map(Result::transpose)) {
+            add(file?, file_name(plan))?;
         }
         // With the directories above, which may be new: of a linked worktree they are in the directory of all.
         let stores = plan.aside.iter().map(|aside| self.repo.aside_path(&aside.store));
@@ -112,10 +134,22 @@ impl Durable<'_> {
     }
 }
 
+/// Whether there is so much of a plan, or in such places, that the file system is flushed as a whole.
+fn goes_whole(plan: &Plan) -> bool {
+    let is_in_refs = plan.stash.is_some() || plan.branches.iter().any(|branch| branch.to.is_none());
+    // What nobody may read cannot be opened either.
+    let is_closed = plan.files.iter().any(|file| file.to.is_some_and(|to| to.mode & 0o400 == 0));
+    plan.files.len() + plan.directories.len() > SEVERAL || is_in_refs || is_closed
+}
+
+/// Whether to flush files takes time.
+fn waits(files: &[(File, String)]) -> bool {
+    files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS))
+}
+
 /// Flushes files at the same time, where that takes time at all: the disk has what it is to write for several of them together.
 fn sync_together(files: &[(File, String)]) -> Result<()> {
-    let waits = files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS));
-    let threads = if waits { files.len().min(THREADS) } else { 1 };
+    let threads = if waits(files) { files.len().min(THREADS) } else { 1 };
     let next = AtomicUsize::new(0);
     let work = || loop {
         match files.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -133,13 +167,18 @@ fn is_denied(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The directories in which a plan changes names, and those of which it changes the mode.
-fn directories(plan: &Plan) -> BTreeSet<&BStr> {
+/// The directories of which a plan changes the mode.
+fn modes_changed(plan: &Plan) -> BTreeSet<&BStr> {
+    plan.directories.iter().map(|directory| directory.path.as_bstr()).collect()
+}
+
+/// The others in which it changes names.
+fn names_changed(plan: &Plan) -> BTreeSet<&BStr> {
     let files = plan.files.iter().map(|file| file.path.as_bstr());
     let aside = plan.aside.iter().map(|aside| aside.path.as_bstr());
-    let own = plan.directories.iter().map(|directory| directory.path.as_bstr());
+    let own = modes_changed(plan);
     let parent = |path| parents(path).next().unwrap_or_else(|| BStr::new(""));
-    files.chain(aside).chain(own.clone()).map(parent).chain(own).collect()
+    files.chain(aside).chain(own.iter().copied()).map(parent).filter(|parent| !own.contains(parent)).collect()
 }
 
 fn file_name(plan: &Plan) -> String {

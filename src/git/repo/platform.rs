@@ -149,17 +149,6 @@ pub fn sync_file_system(_file: impl AsFd) -> Option<Result<()>> {
     None
 }
 
-/// Has the system begin to write what it has of a file, and waits for nothing.
-#[cfg(target_os = "linux")]
-pub fn begin_to_write(file: impl AsFd) {
-    // It says that nobody needs the file in memory: what is not on the disk goes there first. A wish, which may be ignored.
-    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-}
-
-/// Only on Linux anybody has seen what it is good for.
-#[cfg(not(target_os = "linux"))]
-pub fn begin_to_write(_file: impl AsFd) {}
-
 /// The clock by which the times of files are set.
 #[cfg(target_os = "linux")]
 const FILE_CLOCK: ClockId = ClockId::RealtimeCoarse;
