@@ -110,6 +110,46 @@ impl TreeWalk<'_> {
         Ok(entries.next().is_none())
     }
 
+    /// What is known of these places in the index, below a directory with so long a name, given a tree that may be what they hold.
+    fn named(&self, node: Option<&CacheTree>, tree: ObjectId, prefix: usize, range: Range<usize>) -> Result<CacheTree> {
+        if let Some(node) = node.filter(|node| is_node(Some(node), tree, &range)) {
+            return Ok(node.clone());
+        }
+        let mut have = self.tree_entries(Some(tree))?;
+        let (mut at, mut is_all, mut children) = (range.start, true, Vec::new());
+        while at < range.end {
+            let entry = &self.index.entries()[at];
+            let rest = &entry.path(self.index)[prefix..];
+            let Some(slash) = rest.find_byte(b'/') else {
+                at += 1;
+                is_all &= is_in_tree(entry) && have.remove(&**rest) == Some((tree_kind(entry.mode), entry.id));
+                continue;
+            };
+            let (name, inner) = (&rest[..slash], &rest[..=slash]);
+            let below = &self.index.entries()[at..range.end];
+            let end = at + below.partition_point(|entry| entry.path(self.index)[prefix..].starts_with(inner));
+            match (have.remove(name), child_of(node, name)) {
+                (Some((EntryKind::Tree, subtree)), known) => {
+                    let child = self.named(known, subtree, prefix + slash + 1, at..end)?;
+                    is_all &= is_node(Some(&child), subtree, &(at..end));
+                    children.push(CacheTree { name: name.as_bytes().into(), ..child });
+                }
+                (_, known) => {
+                    is_all = false;
+                    children.extend(known.cloned());
+                }
+            }
+            at = end;
+        }
+        let entries = u32::try_from(range.len()).ok().filter(|_| is_all && have.is_empty());
+        Ok(CacheTree {
+            name: node.map(|node| node.name.clone()).unwrap_or_default(),
+            id: tree,
+            num_entries: entries,
+            children,
+        })
+    }
+
     fn tree_entries(&self, tree: Option<ObjectId>) -> Result<BTreeMap<Vec<u8>, (EntryKind, ObjectId)>> {
         let Some(id) = tree else {
             return Ok(BTreeMap::new());
@@ -163,6 +203,13 @@ impl Index<'_> {
     /// Whether the index is this tree.
     pub fn equals_tree(&self, index: &State, tree: ObjectId) -> Result<bool> {
         TreeWalk { repo: self.repo, index }.is_same(index.tree(), tree, 0, 0..index.entries().len())
+    }
+
+    /// The cache tree of an index that has none for most of what it holds, as `git commit` would leave it there. `base` is a tree
+    /// that some of it is in.
+    pub fn cache_tree(&self, index: &State, base: ObjectId) -> Result<CacheTree> {
+        let tree = self.index_tree(index, base)?;
+        TreeWalk { repo: self.repo, index }.named(index.tree(), tree, 0, 0..index.entries().len())
     }
 
     /// What `git write-tree` would give, made from `base` by changing only what differs.

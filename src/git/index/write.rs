@@ -2,9 +2,12 @@
 //! paths whose content nothing converts. A git for it takes longer than all the rest of a small undo. Everything
 //! else is git's to write, see [`super::stage`]: each function here says so, and has then changed nothing.
 
+use crate::git::index::Index;
 use crate::git::index::convert::CONVERTING;
 use crate::git::index::lock::IndexLock;
+use crate::git::objects::Objects;
 use crate::git::objects::tree::entry_mode;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::worktree::names::is_storable;
 use crate::git::worktree::stat::{index_stat, kind_of, mode_of};
@@ -21,6 +24,10 @@ use gix::index::write::{Extensions, Options};
 use gix::index::{File as IndexFile, State, Version};
 use gix::objs::Exists as _;
 use std::sync::Arc;
+
+/// With more files than these the trees of their directories are named in the index again, as git names them when it commits:
+/// whoever looks at the index next, git too, would read each of them.
+const FEW: usize = if cfg!(test) { 4 } else { 64 };
 
 /// So many files that changed in the second in which the index was written are compared by content at most.
 const MOST_RACY: usize = 64;
@@ -152,6 +159,7 @@ impl<'l, 'r> Plain<'l, 'r> {
         let (known, new): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|(path, _)| index.entry_range(path.as_bstr()).is_some());
         let (goes, comes) = (known.iter().any(|(_, to)| to.is_none()), !new.is_empty());
+        let names_trees = known.len() + new.len() > FEW;
         // First those that are found where they are: what is added makes an end of the order.
         for (path, to) in known.into_iter().chain(new) {
             put(&mut index, path.as_bstr(), to);
@@ -161,6 +169,11 @@ impl<'l, 'r> Plain<'l, 'r> {
         }
         if comes {
             index.sort_entries();
+        }
+        if names_trees && index.tree().is_some() {
+            let base = Objects::new(self.repo()).head_tree(&Refs::new(self.repo()).head()?)?;
+            let named = Index::new(self.repo()).cache_tree(&index, base)?;
+            index.tree_mut().map(|tree| *tree = named);
         }
         self.lock.replace_copy(&bytes_of(&index)?, index)?;
         Ok(true)
@@ -411,8 +424,10 @@ mod tests {
                 any::<u8>().prop_map(Act::Write), any::<u8>().prop_map(Act::Append), Just(Act::Run), Just(Act::Link),
                 Just(Act::Remove),
             ]), 1..8), 1..4),
+            is_much in any::<bool>(),
         ) {
             let f = several();
+            let names = if is_much { &NAMES[..] } else { &NAMES[..FEW] };
             let index = f.repo.git_dir().join("index");
             for acts in rounds {
                 for (name, what) in acts {
@@ -421,9 +436,11 @@ mod tests {
                 let kept = f.outside().join("index");
                 std::fs::copy(&index, &kept).expect("copy the index");
                 let modified = std::fs::metadata(&index).and_then(|about| about.modified()).expect("a time");
-                prop_assert!(captured(&f, &NAMES), "it is a plain one");
+                prop_assert!(captured(&f, names), "it is a plain one");
+                let read = Index::new(&f.repo).read_index().expect("read the index");
+                prop_assert!(!is_much || read.tree().is_some_and(is_named), "each tree is named");
                 let ours = all(&f);
-                let names = NAMES.join("\0") + "\0";
+                let names = names.join("\0") + "\0";
                 std::fs::rename(&kept, &index).expect("bring the index back");
                 std::fs::File::options().write(true).open(&index).and_then(|file| file.set_modified(modified)).expect("set a time");
                 f.git_fed(&["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], names.as_bytes());
@@ -432,6 +449,10 @@ mod tests {
                 prop_assert_eq!(ours.1, gits.1, "no tree that changed is cached");
             }
         }
+    }
+
+    fn is_named(tree: &Tree) -> bool {
+        tree.num_entries.is_some() && tree.children.iter().all(is_named)
     }
 
     /// What is to be staged, what keeps oxundo from it, and whether something does.
