@@ -31,6 +31,12 @@ use std::collections::BTreeSet;
 
 /// Plans to start a branch of this name at the turn, or the state, that these words mean.
 pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
+    if view.repo.is_shadow() {
+        let words = shell_word(words.as_bytes());
+        return Err(Refusal::new(Code::Branch, "a directory without git has no branches")
+            .hint(format!("run 'oxundo restore --exact {words}' to go to that state"))
+            .into());
+    }
     // As git switches no branch then: what is in progress is to be committed on this one.
     check_not_in_progress(view.repo)?;
     let full_name = new_name(view, name, words)?;

@@ -5,7 +5,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::scratch::{checksum, verify, write_record};
 use crate::git::timeline::Timelines;
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{exact as lossless, sanitized};
 use crate::model::plan::Op;
 use crate::ops::outcome::Outcome;
 use crate::ops::planned::Planned;
@@ -20,6 +20,9 @@ use crate::warning::Warn;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// So many plans are remembered.
 const REMEMBERED: usize = 50;
@@ -38,6 +41,9 @@ pub struct Offered {
     pub id: String,
     /// What was asked for.
     pub request: Request,
+    /// From where, below the top of the worktree: its paths are seen from there.
+    #[serde(default)]
+    from: String,
     /// The agent that asked for it, where it was one.
     #[serde(default)]
     pub by: Option<String>,
@@ -134,8 +140,9 @@ pub fn offer(repo: &Repo, heard: Warn<'_>, request: &Request, asked: Asked<'_>) 
         // Of agents, it is the first one's.
         let by = known.and_then(|known| known.by).or_else(|| asked.agent.map(sanitized));
         let told = Some(Done::of(&outcome));
+        let from = lossless::encode(repo.prefix().as_os_str().as_bytes());
         let (request, at) = (request.clone(), Some(rfc3339_now()));
-        offers.push(Offered { v: 1, id: id.clone(), request, by, at, told, done: None });
+        offers.push(Offered { v: 1, id: id.clone(), request, from, by, at, told, done: None });
         remember(repo, &offers)?;
         side_effects::name_who_is_asked(view, outcome.plan.op);
         Ok((id, outcome))
@@ -192,6 +199,13 @@ pub fn apply(repo: &Repo, heard: Warn<'_>, id: &str, asked: Asked<'_>) -> Result
         remember(repo, &offers)?;
         Ok(Applied::Now(Box::new(outcome)))
     })
+}
+
+/// The directory in which a plan was made, where that is another one of this worktree: there it means the same paths.
+pub fn made_in(repo: &Repo, id: &str) -> Option<PathBuf> {
+    let offered = remembered(repo).into_iter().find(|offered| offered.id == id)?;
+    let from = lossless::decode(&offered.from).map(|from| PathBuf::from(OsStr::from_bytes(&from)))?;
+    Some(repo.top().join(&from)).filter(|there| from != repo.prefix() && there.is_dir())
 }
 
 /// What a plan is for. Its id is made of that too.

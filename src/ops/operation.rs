@@ -9,19 +9,32 @@ use crate::model::timeline::Timeline;
 use crate::ops::view::View;
 use anyhow::Result;
 
-/// The operations with their numbers, the newest first, at most so many. Each has its own, but for what takes one back; the
-/// first release did not number them.
-pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(u64, Operation)>> {
+/// The operations with the numbers by which their states are named, the newest first, at most so many. One that was taken back
+/// has none, nor has what took it back: the next one gets that number. The first release did not number them.
+pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(Option<u64>, Operation)>> {
     let timelines = Timelines::new(view.repo);
     let mut operations = timelines.operations()?;
     let all = operations.len() as u64;
-    operations.truncate(most);
+    // What took the one below it back is told by that.
+    operations.truncate(most.saturating_add(1));
     let known = |at: usize| {
         let operation: &Operation = &operations[at];
         timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation)
     };
-    let numbers = numbers(operations.len(), all, &known);
-    Ok(numbers.into_iter().zip(operations).collect())
+    let names = names(&numbers(operations.len(), all, &known));
+    Ok(names.into_iter().zip(operations).take(most).collect())
+}
+
+/// The numbers of operations that are names, the newest first: each is the name of one.
+fn names(numbers: &[u64]) -> Vec<Option<u64>> {
+    let mut least = u64::MAX;
+    let name = |(at, number): (usize, &u64)| {
+        let is_taken_back = *number > least;
+        let takes_back = numbers.get(at + 1).is_some_and(|below| below > number);
+        least = least.min(*number);
+        Some(*number).filter(|_| !is_taken_back && !takes_back)
+    };
+    numbers.iter().enumerate().map(name).collect()
 }
 
 /// The numbers of operations, the newest first, of which each says its own, or 0. Most are one more than the one below, and
@@ -57,8 +70,10 @@ fn numbers(count: usize, all: u64, known: &dyn Fn(usize) -> u64) -> Vec<u64> {
 /// The state that an operation kept; none where there is no such operation, or it kept none.
 pub fn state_of(view: &View<'_>, number: u64) -> Result<Option<Checkpoint>> {
     let timelines = Timelines::new(view.repo);
-    let mut operations =
-        numbered(view, usize::MAX)?.into_iter().skip_while(|(at, _)| *at != number).map(|(_, operation)| operation);
+    let mut operations = numbered(view, usize::MAX)?
+        .into_iter()
+        .skip_while(|(at, _)| *at != Some(number))
+        .map(|(_, operation)| operation);
     let read = |operation: Operation| timelines.timeline_at(operation.commit);
     let mut stored = operations.next().map(read).transpose()?;
     while let Some(at) = stored {
@@ -154,6 +169,15 @@ mod tests {
         assert_eq!(told(&all, 50), (all[..50].to_vec(), 2));
         assert_eq!(told(&all[..1], usize::MAX).0, [20_000]);
         assert_eq!(told(&[], usize::MAX).0, Vec::<u64>::new());
+    }
+
+    #[test]
+    fn an_operation_that_was_taken_back_leaves_its_number_to_the_next() {
+        // checkpoint, drop 2, begin 2, end 1, begin 1
+        assert_eq!(names(&[3, 2, 3, 2, 1]), [Some(3), None, None, Some(2), Some(1)]);
+        assert_eq!(names(&[2, 3, 2, 1]), [None, None, Some(2), Some(1)]);
+        assert_eq!(names(&[3, 2]), [Some(3), Some(2)]);
+        assert_eq!(names(&[]), []);
     }
 
     proptest! {

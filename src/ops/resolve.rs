@@ -5,7 +5,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
-use crate::model::bytes::{instead, quoted_line, sanitized, shell_word};
+use crate::model::bytes::{in_quotes, instead, quoted_line, sanitized, shell_word};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
@@ -41,6 +41,15 @@ pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
             }
             if let Some(refusal) = whole_turn(view, words) {
                 return Err(refusal.into());
+            }
+            let is_state = kept_prefix(words) > 0
+                || words == "@rescue"
+                || [":before", ":after"].iter().any(|side| words.ends_with(side));
+            if is_state && state_at(view, words).is_ok() {
+                let message = format!("{} is a state, and a turn is wanted", in_quotes(words.as_bytes().as_bstr()));
+                let name = shell_word(words.as_bytes());
+                let hint = format!("run 'oxundo restore --exact {name}' to go to that state itself");
+                return Err(Refusal::new(Code::NotFound, message).hint(hint).into());
             }
             let missing = || no_step(view, words).unwrap_or_else(|| missing(&message));
             let commit = Objects::new(view.repo).commit_named(words)?.ok_or_else(missing)?;

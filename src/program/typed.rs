@@ -10,6 +10,7 @@ use gix::bstr::ByteSlice;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// Commands that lead from state to state: what one of them refuses another may do.
 const WALKS: [&str; 5] = ["undo", "redo", "restore", "branch", "squash"];
@@ -57,8 +58,14 @@ pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
     from_there(hint.to_owned(), &words(args))
 }
 
+/// The words of a line, as if oxundo and not git had been led to another directory.
 fn words(args: &[OsString]) -> Vec<&[u8]> {
-    args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect()
+    static LED: LazyLock<Option<PathBuf>> = LazyLock::new(led_by_git);
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    match LED.as_ref().filter(|_| place(&words).is_none()) {
+        Some(led) => [&b"-C"[..], led.as_os_str().as_bytes()].into_iter().chain(words).collect(),
+        None => words,
+    }
 }
 
 /// What is said behind a line that takes turns out together, of the same paths.
@@ -97,6 +104,17 @@ fn typed_hint(hint: &str, words: &[&[u8]]) -> String {
         .replace("run the same command again", &format!("run {again} again"))
         .replace("then the same command again", &format!("then {again} again"))
         .replace("run this again", &format!("run {again} again"))
+}
+
+/// Where `git -C DIR oxundo` has gone, seen from where it was typed: git leaves the shell's word for that as it is.
+fn led_by_git() -> Option<PathBuf> {
+    let is_by_git = std::env::args_os().next()?.as_bytes().ends_with(b"git-oxundo");
+    let typed_in = PathBuf::from(std::env::var_os("PWD").filter(|_| is_by_git)?).canonicalize().ok()?;
+    let here = std::env::current_dir().ok()?.canonicalize().ok()?;
+    match here.strip_prefix(&typed_in) {
+        Ok(below) => Some(below.to_owned()).filter(|below| !below.as_os_str().is_empty()),
+        Err(_) => Some(here),
+    }
 }
 
 /// A hint whose lines are for the directory that `-C` names: they are typed where this one was.

@@ -88,6 +88,25 @@ fn a_plan_that_would_do_something_else_is_stale() {
 }
 
 #[test]
+fn a_plan_of_paths_is_of_the_same_paths_from_wherever_it_is_carried_out() {
+    for forth in [&["undo", "--plan", "--", "n"][..], &["restore", "--plan", "1:before", "--", "n"]] {
+        let repo = Sandbox::new();
+        repo.write("sub/n", "a\n").write("n", "a\n").sh("git add -A; git commit -qm base");
+        repo.agent("echo A >n; echo A >sub/n");
+        let made = [&["-C", "sub"][..], forth].concat();
+        let (id, _) = plan(&repo, &made);
+        let stale = repo.copy();
+        stale.oxundo(["-C", "sub", "undo", "--", "n"]).success();
+        let told = stale.oxundo(["apply", &id]).err();
+        assert!(told.contains(&format!("-C {}", stale.path("sub").display())), "{told}");
+        repo.oxundo(["apply", &id]).success();
+        repo.assert_file("sub/n", "a\n", "it was planned there");
+        repo.assert_file("n", "A\n", "and not here");
+        repo.oxundo(["apply", &id]).says("Done before");
+    }
+}
+
+#[test]
 fn every_form_can_be_planned_and_is_what_the_form_does() {
     let repo = Sandbox::new();
     repo.agent("echo 1 >one.txt");

@@ -85,6 +85,7 @@ fn what_the_shell_does_better_is_left_to_it() {
         (&["undo", "--", ""][..], "\tfiles"),
         (&["diff", "--", "s"], "\tfiles"),
         (&["show", "1", ""], "\tfiles"),
+        (&["blame", "n"], "\tfiles"),
         (&["-C", ""], "\tdirs"),
         (&["man", "--install="], "\tdirs"),
         (&["run", "--", "gi"], "\tcommand\t3"),

@@ -100,6 +100,12 @@ fn operations_have_names_that_all_forms_take() {
     let wanted = ["op:4 undo 1 (sh)", "op:3 checkpoint here", "op:2 end 1 (sh)", "op:1 begin 1 (sh)"];
     assert_eq!(told(&log), wanted);
     repo.oxundo(["log", "--ops"]).says("op:4  ");
+    let idle = repo.copy();
+    idle.agent("true");
+    idle.oxundo(["checkpoint", "-m", "later"]).success();
+    let (_, log) = idle.json(["log", "--ops"]);
+    let dropped = ["op:5 checkpoint later", "null drop 2, which changed nothing", "null begin 2 (sh)"];
+    assert_eq!(told(&log)[..4], [&dropped[..], &["op:4 undo 1 (sh)"]].concat(), "each number is the name of one");
     for (words, wanted) in [("op:4", &edited), ("op:3", &one), ("op:2", &one)] {
         goes(&repo.copy(), words, wanted);
     }

@@ -330,13 +330,14 @@ fn a_hint_does_it_in_the_manner_of_the_line_that_was_typed() {
 
 #[test]
 fn each_line_of_a_hint_is_for_the_directory_that_was_named() {
-    for name in ["a", "!a", "^a", "-a", "_a", ".a"] {
+    let programs = ["oxundo -C repo", "git -C repo oxundo"];
+    for (name, program) in ["a", "!a", "^a", "-a", "_a", ".a"].into_iter().zip(programs.into_iter().cycle()) {
         let repo = Sandbox::new();
         repo.turn(Mode::Ghost, &format!("echo 1 >'./{name}'; echo 1 >beside"));
         repo.write(name, "mine\n").write("beside", "mine too\n");
         repo.write("README.txt", "not in the way\n");
         let away = |line: &str| typed(&repo, &format!("cd ..; {line}"));
-        let told = away("oxundo -C repo undo").err();
+        let told = away(&format!("{program} undo")).err();
         assert_eq!(lines(&told).iter().filter(|line| line.contains(" -C repo ")).count(), 4, "{told}");
         for line in lines(&told).iter().filter(|line| line.ends_with("diff") || line.contains("stash push")) {
             away(line).success();

@@ -60,9 +60,12 @@ pub fn named_worktree(gix: &gix::Repository, directory: &Path) -> Result<Option<
     }
     let message =
         format!("'{}' is not in '{}', the worktree of what GIT_DIR names", directory.display(), top.display());
+    let [git_dir, there] = [absolute(gix.git_dir())?, top].map(|path| shell_word(path.as_os_str().as_bytes()));
     Err(Refusal::new(Code::Usage, message)
-        .hint("run 'unset GIT_DIR GIT_WORK_TREE', then the same command again")
-        .hint(format!("or run 'cd {}' first", shell_word(top.as_os_str().as_bytes())))
+        .hint(format!(
+            "run 'export GIT_DIR={git_dir} GIT_WORK_TREE={there} && cd {there}', then the same command again"
+        ))
+        .hint("or run 'unset GIT_DIR GIT_WORK_TREE' first, where what is here is meant")
         .into())
 }
 

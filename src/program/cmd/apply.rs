@@ -1,5 +1,6 @@
 //! `oxundo undo --plan` and `oxundo apply`: a plan now, and this very plan later.
 
+use crate::error::Refusal;
 use crate::git::repo::Repo;
 use crate::ops::offer;
 use crate::ops::offer::{Applied, Asked};
@@ -9,8 +10,11 @@ use crate::program::args::{ApplyArgs, RedoArgs, RestoreArgs, UndoArgs};
 use crate::program::cmd::hunks;
 use crate::program::cmd::request::{distant, restore_request, undo_request};
 use crate::program::interrupt;
+use crate::program::typed::for_the_same_place;
 use crate::program::ui::{Answer, Ui};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::env::set_current_dir;
+use std::path::Path;
 
 /// A plan, and the id by which it is carried out.
 pub struct Offer {
@@ -45,9 +49,25 @@ fn offer(repo: &Repo, ui: &Ui, request: &Request) -> Result<Offer> {
 
 /// Carries one out.
 pub fn run(repo: &Repo, ui: &Ui, args: &ApplyArgs) -> Result<Applied> {
-    interrupt::watch(repo)?;
     let heard = ui.heard();
-    offer::apply(repo, &heard, &args.plan, Asked::TYPED)
+    let Some(there) = offer::made_in(repo, &args.plan) else {
+        interrupt::watch(repo)?;
+        return offer::apply(repo, &heard, &args.plan, Asked::TYPED);
+    };
+    // As '-C' does it.
+    set_current_dir(&there).with_context(|| format!("go to '{}'", there.display()))?;
+    let mut repo = Repo::open(Path::new("."))?;
+    repo.set_progress(ui.watch());
+    interrupt::watch(&repo)?;
+    let applied = offer::apply(&repo, &heard, &args.plan, Asked::TYPED);
+    applied.map_err(|error| match error.downcast::<Refusal>() {
+        Ok(mut refusal) => {
+            let line = ["oxundo".into(), "-C".into(), there.into_os_string()];
+            refusal.hints.iter_mut().for_each(|hint| *hint = for_the_same_place(hint, &line));
+            refusal.into()
+        }
+        Err(error) => error,
+    })
 }
 
 impl Answer for Offer {

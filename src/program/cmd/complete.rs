@@ -103,7 +103,7 @@ fn with_values(command: &str, arg: Arg) -> Arg {
         _ if arg.is_last_set() => arg.add(ArgValueCompleter::new(|_: &OsStr| Vec::new())),
         ("PAGE", _) => arg.add(ArgValueCompleter::new(pages)),
         _ => match arg.get_value_hint() {
-            ValueHint::AnyPath => arg.add(asks("\tfiles")),
+            ValueHint::AnyPath | ValueHint::FilePath => arg.add(asks("\tfiles")),
             ValueHint::DirPath => arg.add(asks("\tdirs")),
             _ => arg,
         },

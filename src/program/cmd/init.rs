@@ -52,6 +52,12 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
         return Ok(report);
     }
     let user = scope == Scope::User;
+    if repo.is_shadow() && (args.pre_push || args.alias && !user) {
+        let what = if args.pre_push { "--pre-push" } else { "--alias" };
+        return Err(Refusal::new(Code::Usage, format!("{what} is for git, and this directory has none"))
+            .hint("run 'oxundo init --alias --user' to have 'git undo' in all your repositories")
+            .into());
+    }
     // They come first: where git cannot write them now, nothing is half set up.
     for key in NOTES_KEYS {
         let known = match scope {

@@ -8,7 +8,7 @@ use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted_line, sanitized, shell_word};
+use crate::model::bytes::{instead, quoted_line, sanitized, shell_word};
 use crate::model::turn::Mode;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::versioned;
@@ -89,6 +89,12 @@ pub fn refused(ui: &Ui, args: &RunArgs, refusal: Refusal) -> u8 {
 
 /// The refusal of a report that could not be written after the agent has run.
 fn no_place_for(report: &Path) -> Option<Refusal> {
+    if report.is_dir() {
+        let message = format!("the report cannot be written to '{}', which is a directory", report.display());
+        let within = report.join("report.json");
+        let [given, within] = [report, &within].map(|path| path.as_os_str().as_bytes());
+        return Some(Refusal::new(Code::Usage, message).hint(instead(given, within)));
+    }
     let directory =
         report.parent().filter(|parent| !parent.as_os_str().is_empty()).filter(|parent| !parent.is_dir())?;
     let make = quoted_line(&format!("mkdir -p {}", shell_word(directory.as_os_str().as_bytes())));
@@ -157,13 +163,14 @@ fn closed(
     is_away: bool,
 ) -> u8 {
     let code = spawn::exit_code(ended);
-    if is_away {
-        ui.refuse(&moved_away(repo));
-        return if code == 0 { FAILED } else { code };
-    }
-    match end(repo, heard, run, code, spawn::was_killed(ended)) {
-        Err(error) => {
-            let refusal = to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it");
+    let ended = if is_away {
+        Err(moved_away(repo))
+    } else {
+        let ended = end(repo, heard, run, code, spawn::was_killed(ended));
+        ended.map_err(|error| to_refusal(&error).hint("the turn is still open; 'oxundo status' closes it"))
+    };
+    match ended {
+        Err(refusal) => {
             ui.refuse(&refusal);
             report(ui, args, || Ok(json!({"error": refusal})));
             if code == 0 { FAILED } else { code }

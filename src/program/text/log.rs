@@ -89,7 +89,8 @@ impl Answer for Overview {
 
 /// The operations, with their numbers.
 pub struct Operations {
-    pub list: Vec<(u64, Operation)>,
+    /// With the number by which its state is named, where it is.
+    pub list: Vec<(Option<u64>, Operation)>,
     pub dates: DateForm,
     /// Whether there are older ones.
     pub more: bool,
@@ -242,7 +243,7 @@ impl Answer for Operations {
         let operations: Vec<_> = (self.list.iter())
             .map(|(number, op)| {
                 json!({
-                    "state": format!("op:{number}"), "timeline": op.commit.to_string(), "at": op.at, "message": op.what,
+                    "state": number.map(|number| format!("op:{number}")), "timeline": op.commit.to_string(), "at": op.at, "message": op.what,
                 })
             })
             .collect();
@@ -254,8 +255,8 @@ impl Answer for Operations {
             // None was asked for where there are some.
             return if self.more { "" } else { "no operations yet\n" }.to_owned();
         }
-        let line = |(number, op): &(u64, Operation)| {
-            let name = format!("op:{number}");
+        let line = |(number, op): &(Option<u64>, Operation)| {
+            let name = number.map_or_else(|| "-".to_owned(), |number| format!("op:{number}"));
             format!("{}  {}  {}\n", style(name).yellow(), style(self.dates.of(&op.at)).dim(), sanitized(&op.what))
         };
         self.list.iter().map(line).collect()

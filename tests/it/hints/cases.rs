@@ -602,7 +602,7 @@ pub(super) const CASES: &[Case] = &[
     // usage
     case(NO_COMMAND, "", "oxundo checkout 1", "! test -e two"),
     case(NO_COMMAND, "", "oxundo rollback", "! test -e two"),
-    case(NO_COMMAND, "", "oxundo revert 1", "! test -e two"),
+    case(NO_COMMAND, "", "oxundo revert 2", "! test -e two"),
     none(NO_COMMAND, "", "oxundo xyzzy"),
     case("… has no option '…'", "", "oxundo undo --setps 2", "! test -e one"),
     none("… has no option '…'", "", "oxundo squash --nope"),
@@ -672,6 +672,8 @@ pub(super) const CASES: &[Case] = &[
     .at("export GIT_DIR=$PWD/.git; cd sub; "),
     case("'…' is not in '…', the worktree of what GIT_DIR names", "", "oxundo undo", "! test -e two")
         .at("export GIT_DIR=$PWD/.git GIT_WORK_TREE=$PWD; cd ../home; "),
+    case("'…' is not in '…', the worktree of what GIT_DIR names", "", "oxundo undo", "! test -e two")
+        .at("cd ..; export GIT_DIR=repo/.git GIT_WORK_TREE=repo; "),
     case("… is '…', which is not of the repository here, '…'", "", "oxundo undo", "! test -e two")
         .at("export GIT_INDEX_FILE=$PWD/../home/index; "),
     case(
@@ -694,6 +696,7 @@ pub(super) const CASES: &[Case] = &[
     none("… is no pathspec: git knows no such magic", "", "oxundo undo -- ':(bad)x'"),
     none("an empty word is no pathspec", "", "oxundo undo -- ''"),
     none("… leads out of the worktree", "", "oxundo undo -- ../x"),
+    none("the report cannot be written to '…', which is a directory", "", "oxundo run --report . -- true"),
     case("there is no directory '…' for the report", "", "oxundo run --report ../no/x -- true", "test -e ../no/x"),
     case(
         "a range of turns begins with the older one",
@@ -783,6 +786,8 @@ pub(super) const CASES: &[Case] = &[
     ),
     none("'…' is a range of turns, and one turn is wanted", "", "oxundo restore 1..2"),
     none("'…' is not a turn: a range has two ends, with two dots between them", "", "oxundo show 1...2"),
+    case("… is a state, and a turn is wanted", "", "oxundo undo --to 2:before", "! test -e two"),
+    case("… is a state, and a turn is wanted", "oxundo undo", "oxundo redo --to @rescue", "test -e two"),
     none("'…' is not a turn: give a number, @, @~N or a commit id", "", "oxundo show 'x y'"),
     none("'…' has no turn before its colon", "", "oxundo show :one"),
     case("'…' is not a turn: give a number, @, @~N or a commit id", "rm f", "oxundo restore one", "test -e one"),
@@ -826,6 +831,20 @@ pub(super) const CASES: &[Case] = &[
         .at("export PATH=$PWD/../home:$PATH; ")
         .doing("printf '#!/bin/sh\\necho 3 >three\\n' >../home/nope; chmod +x ../home/nope"),
     case("cannot go to '…': …", "", "oxundo -C nowhere undo", "! test -e two"),
+    case(
+        "a directory without git has no branches",
+        "mkdir ../plain; cd ../plain; ghost 'echo b >b'; ghost 'echo c >c'",
+        "oxundo branch x 1",
+        "test -e ../plain/b && ! test -e ../plain/c",
+    )
+    .at("cd ../plain; "),
+    case(
+        "… is for git, and this directory has none",
+        "mkdir ../plain; cd ../plain; ghost 'echo b >b'",
+        "oxundo init --alias",
+        "git config --get alias.undo",
+    )
+    .at("cd ../plain; "),
     none("'…' is in no git repository, and no turn is recorded for it", PLAIN, "oxundo undo").at("cd ../plain; "),
     none(
         "'…' is in no git repository, and no turn is recorded for it as it is: …",
