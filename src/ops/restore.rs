@@ -1,4 +1,4 @@
-//! Files of any turn or checkpoint, brought into the worktree. It deletes nothing, leaves HEAD and the index alone,
+//! Files of any turn or checkpoint, brought into the worktree. It deletes nothing but what is in their way, leaves HEAD and the index alone,
 //! and is a turn of its own: undo takes it back.
 
 use crate::error::{Code, Refusal};
@@ -9,7 +9,7 @@ use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::sanitized;
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, short_branch};
 use crate::model::merge::Edits;
 use crate::model::path::{all_parents, parents};
 use crate::model::plan::Op;
@@ -20,8 +20,8 @@ use crate::ops::resolve::{shown_by, state_and_path, state_at};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 /// Plans to bring back those files of a state that these pathspecs match, or all; of `17:src/a.rs` this path.
@@ -70,13 +70,42 @@ fn missing_files(
         }
         files.retain(|path, _| selection.takes(path.as_bstr()));
     }
-    files.retain(|_, change| change.to.is_some());
+    let in_the_way = turns_in_the_way(view, now, &files)?;
+    files.retain(|path, change| change.to.is_some() || in_the_way.contains(path));
     let mut directories = checkpoints.directory_changes(now, goal, &files)?;
     let above = all_parents(files.keys().chain(aside.keys()).map(|file| file.as_bstr()));
-    directories.retain(|directory, change| {
-        change.to.is_some() && (pathspecs.is_empty() || above.contains(directory.as_bstr()))
+    let is_in_the_way = |directory: &BStr| {
+        let mut at = std::iter::once(directory).chain(parents(directory));
+        at.any(|at| files.get(at).is_some_and(|file| file.to.is_some()))
+    };
+    directories.retain(|directory, change| match change.to {
+        Some(_) => pathspecs.is_empty() || above.contains(directory.as_bstr()),
+        None => is_in_the_way(directory.as_bstr()),
     });
     Ok(Delta { files, directories, aside, ..Delta::default() })
+}
+
+/// The files in whose place a directory comes, or in whose directory's place a file, that are as the last turn left them: these
+/// go. What the user has made is in the way.
+fn turns_in_the_way(
+    view: &View<'_>,
+    now: &Checkpoint,
+    files: &BTreeMap<BString, Change<Option<FileState>>>,
+) -> Result<BTreeSet<BString>> {
+    let comes: BTreeSet<&BStr> =
+        files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path.as_bstr()).collect();
+    let below = all_parents(comes.iter().copied());
+    let is_in_the_way = |path: &BStr| below.contains(path) || parents(path).any(|above| comes.contains(above));
+    let mut in_the_way = BTreeSet::new();
+    let Some(top) = view.top()? else { return Ok(in_the_way) };
+    let (objects, left) = (Objects::new(view.repo), view.timeline.checkpoint(top, Side::After)?);
+    for (path, _) in files.iter().filter(|(path, change)| change.to.is_none() && is_in_the_way(path.as_bstr())) {
+        let [was, is] = [&left, now].map(|state| objects.tree_file(state.worktree, path.as_bstr()));
+        if was? == is? {
+            in_the_way.insert(path.clone());
+        }
+    }
+    Ok(in_the_way)
 }
 
 /// What the state has beyond the limits, and undo has moved aside.

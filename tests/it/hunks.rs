@@ -143,6 +143,16 @@ fn files_come_back_in_parts() {
 }
 
 #[test]
+fn an_editor_in_the_worktree_is_started_at_its_top() {
+    let repo = turn_of_hunks(Mode::Commit);
+    repo.write("tools/edit", "#!/bin/sh\npwd >../there\n").chmod("tools/edit", 0o755);
+    let mut command = repo.oxundo_command(["undo", "-p"]);
+    command.current_dir(repo.path("d")).env("GIT_EDITOR", "tools/edit");
+    Output::fed(&mut command, b"e\nq\n").success();
+    assert_eq!(repo.sh("cat ../there"), repo.root().display().to_string());
+}
+
+#[test]
 fn what_git_cannot_ask_about_line_by_line_goes_as_a_whole() {
     let repo = Sandbox::new();
     repo.write("binary", b"a\0b".as_slice()).write("shut", "key\n").write("tool", "#!/bin/sh\n").write("empty", "");

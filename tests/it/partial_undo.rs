@@ -271,6 +271,33 @@ fn files_of_any_turn_are_restored_and_that_is_undone() {
 }
 
 #[test]
+fn what_a_turn_put_in_the_place_of_what_is_restored_goes() {
+    for (was, script) in [
+        ("rm -f README.txt; mkdir -p dd; echo 1 >dd/f", "rm -r dd; echo file >dd; echo A >a"),
+        ("echo dd >dd", "rm dd; mkdir -p dd/e; echo f >dd/e/f; echo A >a"),
+    ] {
+        for mode in Mode::BOTH {
+            let repo = Sandbox::new();
+            repo.sh(&format!("{was}; echo a >a; git add -A; git commit -qm base"));
+            let base = repo.files();
+            repo.turn(mode, script);
+            let swapped = repo.state();
+            let done = repo.oxundo(["restore", "1:before"]);
+            assert_eq!(done.code, 0, "{script}: {done:?}");
+            repo.files().assert_is(&base, script);
+            repo.undo();
+            repo.state().assert_is(&swapped, script);
+            repo.redo();
+            repo.files().assert_is(&base, script);
+            repo.undo();
+            // What the user has made of it is in the way, as ever.
+            repo.sh("test -d dd && echo mine >dd/mine || echo mine >dd");
+            repo.refuses(&["restore", "1:before"], "conflict");
+        }
+    }
+}
+
+#[test]
 fn an_ignored_file_is_not_restored_over() {
     let repo = three_turns(Mode::Commit);
     repo.sh("git rm -q f1.txt; git commit -qm gone; echo f1.txt >>.git/info/exclude; echo mine >f1.txt");

@@ -5,6 +5,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::platform::process;
 use crate::git::repo::process::Git;
 use crate::git::repo::scratch::remove_tree;
+use crate::model::bytes::shell_word;
 use anyhow::{Context, Result, bail};
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::ffi::OsStr;
@@ -89,11 +90,24 @@ pub fn ask(repo: &Repo, questions: &[Question], way: Way) -> Result<Option<Vec<O
         Way::Discard => "--source=HEAD".to_owned(),
         Way::Apply => format!("--source={goal}"),
     };
-    let Some(status) = place.git(["restore", "-p", &source]).asks()? else { return Ok(None) };
+    let asking = place.git(["restore", "-p", &source]);
+    let asking = match editor_of_worktree(repo) {
+        Some(editor) => asking.env("GIT_EDITOR", editor),
+        None => asking,
+    };
+    let Some(status) = asking.asks()? else { return Ok(None) };
     if !status.success() {
         bail!("git restore -p: {status}");
     }
     questions.iter().map(|question| place.answer(question)).collect::<Result<_>>().map(Some)
+}
+
+/// The line that starts the user's editor where it is named by a path in the worktree: git starts it at the top of that.
+fn editor_of_worktree(repo: &Repo) -> Option<String> {
+    let editor = text(repo.git(["var", "GIT_EDITOR"]).run(b"").ok()?).ok()?;
+    let program = shell_words::split(&editor).ok()?.into_iter().next()?;
+    let is_of_worktree = program.contains('/') && repo.top().join(&program).exists() && !program.starts_with('/');
+    is_of_worktree.then(|| format!("cd {} && {editor}", shell_word(repo.top().as_os_str().as_bytes())))
 }
 
 /// Removes what is left there of questions that were killed.
