@@ -26,6 +26,9 @@ const AT_ONCE: usize = 32;
 /// In so many threads they are waited for.
 const THREADS: usize = 8;
 
+/// In so many where somebody else is at work meanwhile.
+const BESIDE: usize = 2;
+
 /// The file system that is in memory.
 const TMPFS: u64 = 0x0102_1994;
 
@@ -72,7 +75,7 @@ impl Durable<'_> {
         // What cannot be opened is told of when all is waited for.
         let named = |file: Result<File>| Ok((file?, file_name(plan)));
         let Ok(files) = self.settled(plan).map(named).collect::<Result<Vec<_>>>() else { return Flushing(None) };
-        Flushing(if waits(&files) { start(move || sync_together(&files)).ok() } else { None })
+        Flushing(if waits(&files) { start(move || sync_together(&files, BESIDE)).ok() } else { None })
     }
 
     /// Waits until all that a plan has written, made or removed is on the disk, and the index.
@@ -111,7 +114,7 @@ impl Durable<'_> {
         let mut open = Vec::new();
         let mut add = |file: File, what: String| {
             open.push((file, what));
-            if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open)) }
+            if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open), THREADS) }
         };
         let settled = (!is_settled).then(|| self.settled(plan)).into_iter().flatten();
         for file in settled.chain(self.opened(modes_changed(plan)).filter_map(Result::transpose)) {
@@ -130,7 +133,7 @@ impl Durable<'_> {
                 add(file, place.display().to_string())?;
             }
         }
-        sync_together(&open)
+        sync_together(&open, THREADS)
     }
 }
 
@@ -147,9 +150,10 @@ fn waits(files: &[(File, String)]) -> bool {
     files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS))
 }
 
-/// Flushes files at the same time, where that takes time at all: the disk has what it is to write for several of them together.
-fn sync_together(files: &[(File, String)]) -> Result<()> {
-    let threads = if waits(files) { files.len().min(THREADS) } else { 1 };
+/// Flushes files at the same time, in so many threads at most, where that takes time at all: the disk has what it is to write for
+/// several of them together.
+fn sync_together(files: &[(File, String)], most: usize) -> Result<()> {
+    let threads = if waits(files) { files.len().min(most) } else { 1 };
     let next = AtomicUsize::new(0);
     let work = || loop {
         match files.get(next.fetch_add(1, Ordering::Relaxed)) {
