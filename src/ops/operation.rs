@@ -9,8 +9,8 @@ use crate::model::timeline::Timeline;
 use crate::ops::view::View;
 use anyhow::Result;
 
-/// The operations with the numbers by which their states are named, the newest first, at most so many. One that was taken back
-/// has none, nor has what took it back: the next one gets that number. The first release did not number them.
+/// The operations with the numbers by which their states are named, the newest first, at most so many. One that kept no state
+/// has none, nor has one that was taken back, and what took it back: the next one gets that number. The first release did not number them.
 pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(Option<u64>, Operation)>> {
     let timelines = Timelines::new(view.repo);
     let mut operations = timelines.operations()?;
@@ -21,8 +21,9 @@ pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(Option<u64>, Operat
         let operation: &Operation = &operations[at];
         timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation)
     };
-    let names = names(&numbers(operations.len(), all, &known));
-    Ok(names.into_iter().zip(operations).take(most).collect())
+    let names = names(&numbers(operations.len(), all, &known)).into_iter();
+    let named = names.zip(operations).map(|(name, operation)| (name.filter(|_| !operation.keeps_nothing()), operation));
+    Ok(named.take(most).collect())
 }
 
 /// The numbers of operations that are names, the newest first: each is the name of one.

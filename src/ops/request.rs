@@ -9,7 +9,7 @@ use crate::model::step::{StepName, StepRange};
 use crate::ops::hunks::{Asked, Chosen, changed_since_asked, narrowed};
 use crate::ops::made::PlannedTurn;
 use crate::ops::planned::Planned;
-use crate::ops::resolve::{state_and_path, state_at};
+use crate::ops::resolve::{pathspec_of, state_and_path, state_at};
 use crate::ops::revert::Which;
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
@@ -203,7 +203,7 @@ impl Request {
         let (_, state, path) = state_and_path(view, words)?;
         let request = Self { restore: Some(state.to_owned()), ..self.clone() };
         Ok(match path {
-            Some(path) => request.paths(Some(&[OsString::from(format!(":(literal){path}"))])),
+            Some(path) => request.paths(Some(&[pathspec_of(path)])),
             None => request,
         })
     }

@@ -17,6 +17,7 @@ use crate::ops::view::{View, last_whole};
 use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use std::ffi::OsString;
 
 /// The number of the turn that these words mean; 0 is the state before the first.
 pub fn resolve(view: &View<'_>, words: &str) -> Result<u64> {
@@ -199,6 +200,14 @@ pub fn state_and_path<'w>(view: &View<'_>, words: &'w str) -> Result<(Checkpoint
         }
     }
     Err(unknown)
+}
+
+/// The pathspec of a path that stands behind a state, as it is: seen from here, or from the top where it begins with `:/`.
+pub fn pathspec_of(path: &str) -> OsString {
+    match path.strip_prefix(":/") {
+        Some(from_the_top) => format!(":(top,literal){from_the_top}").into(),
+        None => format!(":(literal){path}").into(),
+    }
 }
 
 /// The line that shows what is in a state: a turn's number alone would show what that changed.

@@ -16,7 +16,7 @@ use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::resolve::{shown_by, state_and_path, state_at};
+use crate::ops::resolve::{pathspec_of, shown_by, state_and_path, state_at};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -28,7 +28,7 @@ use std::ffi::OsString;
 pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<PlannedTurn> {
     let (goal, state, path) =
         if pathspecs.is_empty() { state_and_path(view, words)? } else { (state_at(view, words)?, words, None) };
-    let literal = path.map(|path| OsString::from(format!(":(literal){path}")));
+    let literal = path.map(pathspec_of);
     let pathspecs = literal.as_ref().map_or(pathspecs, std::slice::from_ref);
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
@@ -58,7 +58,8 @@ fn missing_files(
     pathspecs: &[OsString],
 ) -> Result<Delta> {
     let checkpoints = Checkpoints::new(view.repo);
-    let mut files = checkpoints.file_changes(now, goal)?;
+    let all = checkpoints.file_changes(now, goal)?;
+    let mut files = all.clone();
     let aside = kept_aside(view, goal, pathspecs)?;
     if !pathspecs.is_empty() {
         let mut selection = Index::new(view.repo).selection(pathspecs)?;
@@ -70,8 +71,9 @@ fn missing_files(
         }
         files.retain(|path, _| selection.takes(path.as_bstr()));
     }
-    let in_the_way = turns_in_the_way(view, now, &files)?;
-    files.retain(|path, change| change.to.is_some() || in_the_way.contains(path));
+    files.retain(|_, change| change.to.is_some());
+    let in_the_way = turns_in_the_way(view, now, &all, &files)?;
+    files.extend(all.into_iter().filter(|(path, _)| in_the_way.contains(path)));
     let mut directories = checkpoints.directory_changes(now, goal, &files)?;
     let above = all_parents(files.keys().chain(aside.keys()).map(|file| file.as_bstr()));
     let is_in_the_way = |directory: &BStr| {
@@ -90,16 +92,16 @@ fn missing_files(
 fn turns_in_the_way(
     view: &View<'_>,
     now: &Checkpoint,
-    files: &BTreeMap<BString, Change<Option<FileState>>>,
+    all: &BTreeMap<BString, Change<Option<FileState>>>,
+    comes: &BTreeMap<BString, Change<Option<FileState>>>,
 ) -> Result<BTreeSet<BString>> {
-    let comes: BTreeSet<&BStr> =
-        files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path.as_bstr()).collect();
+    let comes: BTreeSet<&BStr> = comes.keys().map(|path| path.as_bstr()).collect();
     let below = all_parents(comes.iter().copied());
     let is_in_the_way = |path: &BStr| below.contains(path) || parents(path).any(|above| comes.contains(above));
     let mut in_the_way = BTreeSet::new();
     let Some(top) = view.top()? else { return Ok(in_the_way) };
     let (objects, left) = (Objects::new(view.repo), view.timeline.checkpoint(top, Side::After)?);
-    for (path, _) in files.iter().filter(|(path, change)| change.to.is_none() && is_in_the_way(path.as_bstr())) {
+    for (path, _) in all.iter().filter(|(path, change)| change.to.is_none() && is_in_the_way(path.as_bstr())) {
         let [was, is] = [&left, now].map(|state| objects.tree_file(state.worktree, path.as_bstr()));
         if was? == is? {
             in_the_way.insert(path.clone());

@@ -3,6 +3,7 @@
 use crate::model::merge::Edits;
 use crate::model::step::StepRange;
 use crate::model::timeline::{TurnSpec, range_ends};
+use crate::ops::resolve::pathspec_of;
 use clap::builder::PossibleValue;
 use clap::{Args, CommandFactory, Error, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -474,7 +475,7 @@ impl UndoArgs {
         let is_one = TurnSpec::parse(turn).is_ok() || StepRange::parse(turn).is_some() || range_ends(turn).is_some();
         let is_side = ["", "before", "after"].contains(&path);
         if is_one && !is_side && self.pathspecs.is_empty() {
-            self.pathspecs = vec![format!(":(literal){path}").into()];
+            self.pathspecs = vec![pathspec_of(path)];
             self.only = Some(turn.to_owned());
         }
     }

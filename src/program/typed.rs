@@ -37,7 +37,8 @@ const MANNERS: [(&str, bool, bool); 16] = [
 
 /// A refusal whose hints have the line that was typed where they speak of it, and its options.
 pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
-    let words = words(args);
+    let args = seen_from_the_shell(args);
+    let words = words(&args);
     for hint in &mut refusal.hints {
         *hint = typed_hint(hint, &words);
     }
@@ -46,7 +47,8 @@ pub fn as_typed(mut refusal: Refusal, args: &[OsString]) -> Refusal {
 
 /// A refusal of a line that is wrong: the lines of its hints have its options too.
 pub fn in_the_same_way(mut refusal: Refusal, args: &[OsString]) -> Refusal {
-    let words = words(args);
+    let args = seen_from_the_shell(args);
+    let words = words(&args);
     for hint in &mut refusal.hints {
         *hint = with_magic(&from_there(in_this_manner(hint, &words), &words));
     }
@@ -55,17 +57,27 @@ pub fn in_the_same_way(mut refusal: Refusal, args: &[OsString]) -> Refusal {
 
 /// A hint whose lines are for where this line was.
 pub fn for_the_same_place(hint: &str, args: &[OsString]) -> String {
-    from_there(hint.to_owned(), &words(args))
+    from_there(hint.to_owned(), &words(&seen_from_the_shell(args)))
 }
 
-/// The words of a line, as if oxundo and not git had been led to another directory.
+/// Where git has led oxundo, before that goes elsewhere itself.
+static LED: LazyLock<Option<PathBuf>> = LazyLock::new(led_by_git);
+
+/// Remembers where this was typed.
+pub fn note_place() {
+    LazyLock::force(&LED);
+}
+
+/// A line as if oxundo and not git had been led to another directory.
+fn seen_from_the_shell(args: &[OsString]) -> Vec<OsString> {
+    let Some((led, program)) = LED.as_ref().zip(args.first()) else { return args.to_vec() };
+    let words = words(args);
+    let there = place(&words).map_or_else(|| led.clone(), |place| led.join(place));
+    [program.clone()].into_iter().chain(in_one_place(&words, there)).collect()
+}
+
 fn words(args: &[OsString]) -> Vec<&[u8]> {
-    static LED: LazyLock<Option<PathBuf>> = LazyLock::new(led_by_git);
-    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
-    match LED.as_ref().filter(|_| place(&words).is_none()) {
-        Some(led) => [&b"-C"[..], led.as_os_str().as_bytes()].into_iter().chain(words).collect(),
-        None => words,
-    }
+    args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect()
 }
 
 /// What is said behind a line that takes turns out together, of the same paths.

@@ -6,7 +6,7 @@ use crate::model::bytes::{sanitized, with_quoted_lines};
 use crate::ops::outcome::versioned;
 use crate::program::args::Color;
 use crate::program::going_on;
-use crate::program::typed::{as_typed, for_the_same_place};
+use crate::program::typed::{as_typed, for_the_same_place, note_place};
 use crate::progress::{Phase, Progress, ProgressSink};
 use crate::warning::Warning;
 use anyhow::Result;
@@ -255,6 +255,7 @@ impl Ui {
 
     /// Remembers the line that was typed.
     pub fn was_typed(line: &[OsString]) {
+        note_place();
         let _ = TYPED.set(line.to_vec());
     }
 

@@ -513,6 +513,15 @@ impl<'a> Typed<'a> {
         let Some(at) = self.given.iter().position(|word| word.to_str().is_err()) else { return self.other() };
         let what = in_quotes(self.given[at].as_bstr());
         let refusal = Refusal::new(Code::Usage, format!("{what} is not UTF-8, as only a path may be"));
+        // Of a state's path, that is no text, the state is.
+        if let Some((state, path)) = self.given[at].rsplit_once_str(":").filter(|(state, _)| state.to_str().is_ok())
+            && matches!(self.name(), "undo" | "restore" | "diff")
+            && !state.is_empty()
+        {
+            let rest = self.given[at + 1..].iter().copied().filter(|word| *word != b"--");
+            let words = self.given[..at].iter().copied().chain([state]).chain(rest).chain([&b"--"[..], path]);
+            return refusal.hint(run(&line(words)));
+        }
         let is_value = at > 0 && self.takes_value(&self.words[at - 1]);
         if !is_value && matches!(self.name(), "undo" | "restore" | "diff" | "log") {
             return refusal.hint(format!("paths come behind ' -- ': {}", quoted_line(&self.with_paths_from(at))));

@@ -3,6 +3,7 @@
 use crate::sandbox::{Output, Sandbox};
 use crate::terminal::Terminal;
 use clap::CommandFactory;
+use gix::bstr::ByteSlice;
 use oxundo::internals::Cli;
 use std::ffi::OsStr;
 use std::fs;
@@ -147,6 +148,14 @@ fn a_path_that_is_no_text_or_has_any_quote_gets_a_line_that_every_shell_reads() 
         repo.sh(&line.replacen("oxundo ", program, 1));
         assert_eq!(repo.read(name), b"1\n", "{line}");
         assert_eq!(repo.read("README.txt"), b"one\n2\n", "{line}");
+        let of_state = [&b"1:before:"[..], name].concat();
+        let told = repo.oxundo(["restore".as_ref(), OsStr::from_bytes(&of_state)]).err();
+        if name.to_str().is_err() {
+            let line = told.split_once("`oxundo ").and_then(|(_, line)| line.split('`').next());
+            fs::write(repo.path(name), "mine\n").expect("write a file");
+            repo.sh(&format!("{program}{}", line.unwrap_or_else(|| panic!("a line: {told}"))));
+        }
+        assert_eq!(repo.read(name), b"1\n", "{told}");
         let told = repo.oxundo(["show".as_ref(), OsStr::from_bytes(&[b":", name].concat())]).err();
         let line = told.split_once("`oxundo ").and_then(|(_, line)| line.split('`').next());
         repo.sh(&format!("{program}{}", line.unwrap_or_else(|| panic!("a line: {told}"))));
@@ -180,6 +189,10 @@ fn one_path_has_the_same_forms_in_every_command() {
     for file in ["../README.txt", ":/README.txt", top] {
         below(&["blame", file]).says("two");
         below(&["show", "1:after", file]).says("readme\ntwo");
+        below(&["show", &format!("1:{file}")]).says("readme\ntwo");
+        below(&["diff", &format!("0:{file}")]).says("+two");
+        below(&["restore", &format!("0:{file}"), "--dry-run"]).says("README.txt");
+        below(&["undo", "--only", &format!("1:{file}"), "--dry-run"]).says("README.txt");
     }
     let changed = below(&["diff", "0", "--", "../README.txt"]);
     changed.says("+two");

@@ -101,11 +101,14 @@ fn operations_have_names_that_all_forms_take() {
     assert_eq!(told(&log), wanted);
     repo.oxundo(["log", "--ops"]).says("op:4  ");
     let idle = repo.copy();
+    idle.oxundo(["describe", "1", "-m", "it"]).success();
+    idle.oxundo(["restore", "--exact", "op:5"]).exits(1);
     idle.agent("true");
     idle.oxundo(["checkpoint", "-m", "later"]).success();
     let (_, log) = idle.json(["log", "--ops"]);
-    let dropped = ["op:5 checkpoint later", "null drop 2, which changed nothing", "null begin 2 (sh)"];
-    assert_eq!(told(&log)[..4], [&dropped[..], &["op:4 undo 1 (sh)"]].concat(), "each number is the name of one");
+    let dropped = ["op:6 checkpoint later", "null drop 2, which changed nothing", "null begin 2 (sh)"];
+    let kept = ["null describe 1 (sh: it)", "op:4 undo 1 (sh)"];
+    assert_eq!(told(&log)[..5], [&dropped[..], &kept].concat(), "each number is the name of one");
     for (words, wanted) in [("op:4", &edited), ("op:3", &one), ("op:2", &one)] {
         goes(&repo.copy(), words, wanted);
     }

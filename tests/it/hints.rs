@@ -343,6 +343,10 @@ fn each_line_of_a_hint_is_for_the_directory_that_was_named() {
             away(line).success();
         }
         repo.assert_file("README.txt", "not in the way\n", "what is in nobody's way stays");
+        // Where both go somewhere, the hints have all of the way.
+        repo.sh("mkdir -p sub");
+        let told = away("git -C repo oxundo -C sub undo x").err();
+        assert!(told.contains("'oxundo -C repo/sub undo"), "{told}");
         away("oxundo -C repo undo").success();
         repo.assert_absent(name, "it is undone");
     }

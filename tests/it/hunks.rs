@@ -144,12 +144,16 @@ fn files_come_back_in_parts() {
 
 #[test]
 fn an_editor_in_the_worktree_is_started_at_its_top() {
-    let repo = turn_of_hunks(Mode::Commit);
-    repo.write("tools/edit", "#!/bin/sh\npwd >../there\n").chmod("tools/edit", 0o755);
-    let mut command = repo.oxundo_command(["undo", "-p"]);
-    command.current_dir(repo.path("d")).env("GIT_EDITOR", "tools/edit");
-    Output::fed(&mut command, b"e\nq\n").success();
-    assert_eq!(repo.sh("cat ../there"), repo.root().display().to_string());
+    for editor in ["tools/edit", "cd tools && ./edit", "where=../there; pwd >$where; :", "'tools/edit' with \"a word\""]
+    {
+        let repo = turn_of_hunks(Mode::Commit);
+        repo.write("tools/edit", "#!/bin/sh\ncd \"$(git rev-parse --show-toplevel)\"; pwd >../there\n");
+        repo.chmod("tools/edit", 0o755);
+        let mut command = repo.oxundo_command(["undo", "-p"]);
+        command.current_dir(repo.path("d")).env("GIT_EDITOR", editor);
+        Output::fed(&mut command, b"e\nq\n").success();
+        assert_eq!(repo.sh("cat ../there"), repo.root().display().to_string(), "{editor}");
+    }
 }
 
 #[test]

@@ -290,6 +290,10 @@ fn what_a_turn_put_in_the_place_of_what_is_restored_goes() {
             repo.redo();
             repo.files().assert_is(&base, script);
             repo.undo();
+            let (_, inner) = script.split_once("dd/e/f").map_or(("", "dd/f"), |_| ("", "dd"));
+            repo.oxundo(["restore", "1:before", "--", inner]).success();
+            repo.undo();
+            repo.state().assert_is(&swapped, script);
             // What the user has made of it is in the way, as ever.
             repo.sh("test -d dd && echo mine >dd/mine || echo mine >dd");
             repo.refuses(&["restore", "1:before"], "conflict");

@@ -91,7 +91,7 @@ pub fn ask(repo: &Repo, questions: &[Question], way: Way) -> Result<Option<Vec<O
         Way::Apply => format!("--source={goal}"),
     };
     let asking = place.git(["restore", "-p", &source]);
-    let asking = match editor_of_worktree(repo) {
+    let asking = match editor(repo) {
         Some(editor) => asking.env("GIT_EDITOR", editor),
         None => asking,
     };
@@ -102,12 +102,10 @@ pub fn ask(repo: &Repo, questions: &[Question], way: Way) -> Result<Option<Vec<O
     questions.iter().map(|question| place.answer(question)).collect::<Result<_>>().map(Some)
 }
 
-/// The line that starts the user's editor where it is named by a path in the worktree: git starts it at the top of that.
-fn editor_of_worktree(repo: &Repo) -> Option<String> {
+/// The line that starts the user's editor at the top of the worktree, as git does; none where git finds none, or that does nothing.
+fn editor(repo: &Repo) -> Option<String> {
     let editor = text(repo.git(["var", "GIT_EDITOR"]).run(b"").ok()?).ok()?;
-    let program = shell_words::split(&editor).ok()?.into_iter().next()?;
-    let is_of_worktree = program.contains('/') && repo.top().join(&program).exists() && !program.starts_with('/');
-    is_of_worktree.then(|| format!("cd {} && {editor}", shell_word(repo.top().as_os_str().as_bytes())))
+    (editor != ":").then(|| format!("cd {} && {editor}", shell_word(repo.top().as_os_str().as_bytes())))
 }
 
 /// Removes what is left there of questions that were killed.

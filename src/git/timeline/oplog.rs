@@ -30,6 +30,11 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Whether it keeps no state: it looked at no worktree.
+    pub fn keeps_nothing(&self) -> bool {
+        self.only_names() && !self.what.starts_with("checkpoint ") || self.what.starts_with("gc: ")
+    }
+
     /// Whether it only gave something a name, or took one away: each turn is as it was.
     pub fn only_names(&self) -> bool {
         NAMING.iter().any(|word| self.what.starts_with(word))

@@ -8,14 +8,13 @@ use crate::model::bytes::quoted_line;
 use crate::model::timeline::range_ends;
 use crate::model::turn::FileChange;
 use crate::ops::diff::{changes, states};
-use crate::ops::resolve::state_and_path;
+use crate::ops::resolve::{pathspec_of, state_and_path};
 use crate::ops::turn::session::look;
 use crate::program::args::DiffArgs;
 use crate::program::ui::{Answer, Ui};
 use crate::program::usage::line;
 use anyhow::{Error, Result};
 use serde_json::json;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// Compares the state after a turn with that after another, or with the worktree; of `17:src/a.rs` this path.
@@ -29,7 +28,7 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
             return Ok(words);
         }
         let (_, words, path) = state_and_path(&view, words).map_err(|error| or_paths(error, &args.turns))?;
-        literal.extend(path.map(|path| OsString::from(format!(":(literal){path}"))));
+        literal.extend(path.map(pathspec_of));
         anyhow::Ok(words)
     };
     let from = without_path(from)?;

@@ -7,9 +7,9 @@ use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
-use crate::git::timeline::stored::Side;
 use crate::model::bytes::{instead, quoted_line, sanitized, shell_word};
 use crate::model::turn::Mode;
+use crate::ops::list::delta_of;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::versioned;
 use crate::ops::turn::Who;
@@ -261,6 +261,5 @@ fn told(view: &View<'_>, end: &RunEnd) -> Result<String> {
         RunEnd::GoesOn(turn) => return Ok(format!("turn {turn} goes on: another session is at work in it\n")),
         RunEnd::ByHooks => return Ok("each of its prompts is a turn of its own: 'oxundo log' shows them\n".to_owned()),
     };
-    let head = |side| Ok::<_, anyhow::Error>(view.timeline.checkpoint(turn.turn, side)?.head);
-    Ok(ended(turn, &head(Side::Before)?, &head(Side::After)?))
+    Ok(ended(turn, &delta_of(&view.timeline, turn)?))
 }

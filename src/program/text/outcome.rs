@@ -1,7 +1,7 @@
 //! What an operation did, or would do, as people read it.
 
 use crate::model::bytes::{sanitized, shown};
-use crate::model::checkpoint::{Head, short_branch};
+use crate::model::checkpoint::{Change, Delta, Head, short_branch};
 use crate::model::turn::{Totals, Turn};
 use crate::ops::outcome::Outcome;
 use crate::program::ui::{Answer, Ui};
@@ -36,18 +36,21 @@ impl Outcome {
     }
 }
 
-/// What a `run`'s turn was, in a line: where HEAD was before it, and where it is.
-pub fn ended(turn: &Turn, before: &Head, after: &Head) -> String {
+/// What a `run`'s turn was, in a line: how many files, and which refs it moved.
+pub fn ended(turn: &Turn, delta: &Delta) -> String {
     let cut_off = if turn.interrupted { " (interrupted)" } else { "" };
     let Totals { files, insertions, deletions } = turn.totals;
     let noun = if files == 1 { "file" } else { "files" };
     let mut text = format!("turn {}{cut_off}: {files} {noun} +{insertions} -{deletions}", turn.turn);
-    if before.commit != after.commit {
-        let name = after.branch.as_deref().map_or("HEAD".into(), short_branch);
-        text.push_str(&format!(", {} {}..{}", sanitized(&name), short(before.commit), short(after.commit)));
+    for (name, change) in &delta.branches {
+        text.push_str(&format!(", {}", moved(&sanitized(&short_branch(name)), change.from, change.to)));
     }
-    if before.branch != after.branch {
-        text.push_str(&format!(", {}", head_to(after)));
+    if let Some(Change { from, to }) = &delta.head {
+        if from.branch != to.branch {
+            text.push_str(&format!(", {}", head_to(to)));
+        } else if to.branch.is_none() {
+            text.push_str(&format!(", {}", moved("HEAD", from.commit, to.commit)));
+        }
     }
     text + "\n"
 }
