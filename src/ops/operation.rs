@@ -21,8 +21,8 @@ pub fn numbered(view: &View<'_>, most: usize) -> Result<Vec<(Option<u64>, Operat
         let operation: &Operation = &operations[at];
         timelines.timeline_at(operation.commit).map_or(0, |stored| stored.state.operation)
     };
-    let names = names(&numbers(operations.len(), all, &known)).into_iter();
-    let named = names.zip(operations).map(|(name, operation)| (name.filter(|_| !operation.keeps_nothing()), operation));
+    let all = names(&numbers(operations.len(), all, &known)).into_iter().zip(operations);
+    let named = all.map(|(name, operation)| (name.filter(|_| !operation.keeps_nothing()), operation));
     Ok(named.take(most).collect())
 }
 

@@ -55,7 +55,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let refused = usage::two_places(&args).or_else(misread).or_else(|| go_to(directory.as_deref(), &mut ui));
     if let Some(refusal) = refused {
         if let Command::Run(args) = command {
-            return ExitCode::from(cmd::run::refused(&ui, args, refusal));
+            return ExitCode::from(cmd::run::refused(&ui, args, &refusal));
         }
         ui.refuse(&refusal);
         return ExitCode::from(refusal.code.exit());

@@ -329,3 +329,17 @@ fn a_hook_that_is_not_called_for_all_is_told_of() {
     let mended: Value = serde_json::from_slice(&repo.read(file)).expect("it is JSON");
     assert_eq!(mended["hooks"]["Stop"], set_up["hooks"]["Stop"]);
 }
+
+#[test]
+fn a_lock_that_a_killed_oxundo_left_is_told_apart_from_gits() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    for (content, mend) in [("oxundo's\n", "oxundo status"), ("", "rm ")] {
+        repo.write(".git/index.lock", content);
+        repo.sh("cp .git/index.lock .git/oxundo/index.mark; touch -d '2 minutes ago' .git/index.lock");
+        let (_, told) = finding(&doctor(&repo, &with_programs(&repo, &[])), "has been there for over a minute");
+        assert!(told.starts_with(mend), "{told}");
+        repo.oxundo(["status"]).success();
+        assert_eq!(repo.exists(".git/index.lock"), content.is_empty(), "oxundo's own goes with that");
+    }
+}

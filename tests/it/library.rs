@@ -422,7 +422,7 @@ fn warnings_come_with_the_call_that_finds_things_out_of_order() {
     repo.sh("head -c 9000000 /dev/urandom >busy.log");
     let (over, underway) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (path, is_over, is_writing) = (repo.path("busy.log"), Arc::clone(&over), Arc::clone(&underway));
-    let writes = move || {
+    let saves = move || {
         use std::os::unix::fs::FileExt;
         let file = std::fs::File::options().write(true).open(path).expect("open it");
         while !is_over.load(Ordering::Relaxed) {
@@ -432,13 +432,15 @@ fn warnings_come_with_the_call_that_finds_things_out_of_order() {
         }
     };
     // Several, so that one of them is at work whenever the file is read, however few processors there are.
-    let writers: Vec<_> = (0..8).map(|_| std::thread::spawn(writes.clone())).collect();
+    let writers: Vec<_> = (0..8).map(|_| std::thread::spawn(saves.clone())).collect();
     while !underway.load(Ordering::Relaxed) {
         std::thread::yield_now();
     }
     let began = worktree.begin(&info).expect("it begins");
     over.store(true, Ordering::Relaxed);
-    writers.into_iter().for_each(|writer| writer.join().expect("it stops"));
+    for writer in writers {
+        writer.join().expect("it stops");
+    }
     assert_warned(&began.warnings, "'busy.log' kept changing while it was read");
 }
 

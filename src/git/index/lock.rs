@@ -260,7 +260,7 @@ fn release(lock: &Path) -> std::io::Result<()> {
 }
 
 /// Whether oxundo made this lock.
-fn is_own(lock: &Path) -> bool {
+pub fn is_own(lock: &Path) -> bool {
     // git's lock is empty, or as large as the index.
     let fits = |about: &Metadata| about.is_file() && about.len() == OWN.len() as u64;
     lock.symlink_metadata()

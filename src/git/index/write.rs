@@ -173,7 +173,9 @@ impl<'l, 'r> Plain<'l, 'r> {
         if names_trees && index.tree().is_some() {
             let base = Objects::new(self.repo()).head_tree(&Refs::new(self.repo()).head()?)?;
             let named = Index::new(self.repo()).cache_tree(&index, base)?;
-            index.tree_mut().map(|tree| *tree = named);
+            if let Some(tree) = index.tree_mut() {
+                *tree = named;
+            }
         }
         self.lock.replace_copy(&bytes_of(&index)?, index)?;
         Ok(true)

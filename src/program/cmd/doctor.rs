@@ -16,6 +16,7 @@ pub mod worktrees;
 use crate::agents::setup::title;
 use crate::error::Refusal;
 use crate::git::apply::recover::Recovered;
+use crate::git::index::lock::is_own;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
@@ -135,10 +136,16 @@ fn begin_anew(repo: &Repo, finding: Finding) -> Finding {
 }
 
 fn locks(repo: &Repo) -> Vec<Finding> {
-    let finding = |lock: std::path::PathBuf| {
-        let lock = lock.display();
-        Finding::new(Severity::Warning, format!("'{lock}' has been there for over a minute"))
-            .mend(format!("rm '{lock}', if no git command is running"))
+    let finding = |path: std::path::PathBuf| {
+        let lock = path.display();
+        let finding = Finding::new(Severity::Warning, format!("'{lock}' has been there for over a minute"));
+        // What oxundo has left there goes with what it was there for.
+        let is_own = is_own(&path);
+        finding.mend(if is_own {
+            "oxundo status".to_owned()
+        } else {
+            format!("rm '{lock}', if no git command is running")
+        })
     };
     Refs::new(repo).stale_locks().into_iter().map(finding).collect()
 }

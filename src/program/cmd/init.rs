@@ -77,8 +77,13 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
     if !user {
         reach(repo, args, &setups, &mut report);
     }
-    aliases(repo, args, user, &mut report)?;
-    pre_push(repo, args, &mut report)?;
+    // Where there is no git, neither is of use here.
+    if !repo.is_shadow() || args.alias {
+        aliases(repo, args, user, &mut report)?;
+    }
+    if !repo.is_shadow() {
+        pre_push(repo, args, &mut report)?;
+    }
     Ok(report)
 }
 

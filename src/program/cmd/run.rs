@@ -79,8 +79,8 @@ pub fn run(directory: &Path, ui: &mut Ui, args: &RunArgs) -> u8 {
 
 /// Refuses to start the agent: what was given for it, or for where it is to be, is wrong. A report has it too, if its place does
 /// not hang on that of the agent.
-pub fn refused(ui: &Ui, args: &RunArgs, refusal: Refusal) -> u8 {
-    ui.refuse(&refusal);
+pub fn refused(ui: &Ui, args: &RunArgs, refusal: &Refusal) -> u8 {
+    ui.refuse(refusal);
     if args.report.as_ref().is_some_and(|file| file.is_absolute()) {
         report(ui, args, || Ok(json!({"error": refusal})));
     }
