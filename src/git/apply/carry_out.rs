@@ -8,7 +8,6 @@ use crate::git::apply::foresee;
 use crate::git::apply::index::IndexWork;
 use crate::git::apply::recover::OPERATION_LEFT;
 use crate::git::apply::refusals::{all_but_done, interrupted, perhaps_done};
-use crate::git::durable::flush::Flushing;
 use crate::git::durable::{Durable, When};
 use crate::git::index::lock::IndexLock;
 use crate::git::refs::{NOTES, OwnRef, Refs};
@@ -56,18 +55,18 @@ impl Apply<'_> {
         let mut files = Files::strict(self.repo, pending);
         if let Err(error) = files.rehearse(plan) {
             // Nothing has been changed that would have to be rolled back.
-            self.end_journal(&Plan::empty(plan.op, plan.head.from.clone()), pending, When::Now, Flushing::nothing())?;
+            self.end_journal(&Plan::empty(plan.op, plan.head.from.clone()), pending, When::Now)?;
             return Err(error);
         }
         let carried_out = self.carry_out(plan, record, index, &mut files);
         // From here on it is finished or rolled back.
         let stopped = self.repo.stop.get().is_some_and(StopSwitch::settle);
         let carried_out = if stopped { Err(interrupted()) } else { carried_out };
-        let recorded = carried_out.and_then(|flushing| Ok((flushing, conclude()?))).and_then(|done| {
+        let recorded = carried_out.and_then(|()| conclude()).and_then(|concluded| {
             self.record(record)?;
-            Ok(done)
+            Ok(concluded)
         });
-        let (flushing, concluded) = match recorded {
+        let concluded = match recorded {
             Ok(concluded) => concluded,
             Err(error) => {
                 return Err(match self.is_recorded(record) {
@@ -78,19 +77,12 @@ impl Apply<'_> {
                 });
             }
         };
-        self.wind_up(plan, record, pending, &mut files, flushing).map_err(|error| all_but_done(plan.op, &error))?;
+        self.wind_up(plan, record, pending, &mut files).map_err(|error| all_but_done(plan.op, &error))?;
         Ok(concluded)
     }
 
     /// What is left to do when it is recorded.
-    fn wind_up(
-        &self,
-        plan: &Plan,
-        record: &Record,
-        pending: ObjectId,
-        files: &mut Files<'_>,
-        flushing: Flushing,
-    ) -> Result<()> {
+    fn wind_up(&self, plan: &Plan, record: &Record, pending: ObjectId, files: &mut Files<'_>) -> Result<()> {
         Refs::new(self.repo).add_notes(&record.notes)?;
         let finished = files.outs.leave();
         self.tell_of(&files.outs.kept);
@@ -99,7 +91,7 @@ impl Apply<'_> {
         // record, unless this takes a turn back.
         let stays_recorded = plan.index.is_empty() || !record.notes.is_empty();
         let when = if plan.changes_files() || !stays_recorded { When::Now } else { When::Soon };
-        self.end_journal(plan, pending, when, flushing)
+        self.end_journal(plan, pending, when)
     }
 
     /// The plan, with what tells from each other the things that change places with others, where there are any.
@@ -149,7 +141,7 @@ impl Apply<'_> {
         if rolled_back.as_ref().is_ok_and(|left| left.operation) {
             (self.heard)(Warning::new(OPERATION_LEFT));
         }
-        match rolled_back.and_then(|_| self.end_journal(plan, pending, When::Now, Flushing::nothing())) {
+        match rolled_back.and_then(|_| self.end_journal(plan, pending, When::Now)) {
             Ok(()) => error,
             Err(second) => second.context(format!(
                 "roll back after a failure ({}), which the next command tries again ('oxundo doctor' says what stands where)",
@@ -158,9 +150,8 @@ impl Apply<'_> {
         }
     }
 
-    fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<Flushing> {
+    fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
-        let flushing = Durable::new(self.repo).begin_flush(plan);
         self.check_stop()?;
         // Until HEAD is there too, nobody may give up what git is in the middle of.
         let held = match index {
@@ -182,6 +173,6 @@ impl Apply<'_> {
         if let Some(stash) = &plan.stash {
             Refs::new(self.repo).set_stash(stash)?;
         }
-        Ok(flushing)
+        Ok(())
     }
 }

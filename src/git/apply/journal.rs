@@ -2,7 +2,6 @@
 
 use crate::error::failure::error_chain;
 use crate::git::apply::Apply;
-use crate::git::durable::flush::Flushing;
 use crate::git::durable::{Durable, RefState, When};
 use crate::git::objects::Objects;
 use crate::git::refs::{NOTES, OwnRef, Refs};
@@ -91,11 +90,11 @@ impl Apply<'_> {
     }
 
     /// The plan is carried out, or rolled back: all that it wrote is on the disk before its journal goes.
-    pub fn end_journal(&self, plan: &Plan, pending: ObjectId, when: When, begun: Flushing) -> Result<()> {
+    pub fn end_journal(&self, plan: &Plan, pending: ObjectId, when: When) -> Result<()> {
         let (durable, name) = (Durable::new(self.repo), Refs::new(self.repo).own_ref(OwnRef::Pending));
         if durable.is_on() {
             if when == When::Now {
-                durable.flush(plan, begun)?;
+                durable.flush(plan)?;
             }
             let mut refs = self.refs_of(plan)?;
             refs.push((name.clone(), None));

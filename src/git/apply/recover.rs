@@ -6,7 +6,6 @@ use crate::git::apply::Apply;
 use crate::git::apply::files::{Files, Obstacles};
 use crate::git::apply::index::same_entries;
 use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
-use crate::git::durable::flush::Flushing;
 use crate::git::durable::{Durable, When};
 use crate::git::index::Index;
 use crate::git::refs::{OwnRef, Refs};
@@ -151,7 +150,7 @@ impl Apply<'_> {
         } else {
             self.force(&plan.clone().inverse(), pending, &record.message, Obstacles::Last)?
         };
-        self.end_journal(&plan, pending, When::Now, Flushing::nothing())?;
+        self.end_journal(&plan, pending, When::Now)?;
         Ok(Recovered { what: record.message, finished, left })
     }
 

@@ -2,11 +2,11 @@
 
 use crate::git::durable::Durable;
 use crate::git::repo::platform::{file_system, sync_file_system};
-use crate::git::repo::threads::{in_threads, start};
+use crate::git::repo::threads::in_threads;
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
 use crate::model::plan::Plan;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use gix::bstr::{BStr, ByteSlice};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -15,7 +15,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 
 /// So many files and directories are flushed one by one; with more, the whole file system is.
 const SEVERAL: usize = 48;
@@ -25,9 +24,6 @@ const AT_ONCE: usize = 32;
 
 /// In so many threads they are waited for.
 const THREADS: usize = 8;
-
-/// In so many where somebody else is at work meanwhile.
-const BESIDE: usize = 2;
 
 /// The file system that is in memory.
 const TMPFS: u64 = 0x0102_1994;
@@ -47,45 +43,18 @@ pub fn sync_whole(places: &[&Path]) -> Result<bool> {
     Ok(true)
 }
 
-/// What is on its way to the disk while something else is done.
-pub struct Flushing(Option<JoinHandle<Result<()>>>);
-
-impl Flushing {
-    /// Nothing is under way.
-    pub fn nothing() -> Self {
-        Self(None)
-    }
-
-    /// Waits for it; says whether there was any.
-    fn wait(self) -> Result<bool> {
-        let Some(under_way) = self.0 else { return Ok(false) };
-        under_way
-            .join()
-            .map_err(|_| anyhow!("a thread ended early: this is a bug in oxundo, of which it has told above"))??;
-        Ok(true)
-    }
-}
-
 impl Durable<'_> {
-    /// Begins to flush what a plan has settled in the worktree, where that is little, and goes on meanwhile.
-    pub fn begin_flush(&self, plan: &Plan) -> Flushing {
-        if !self.is_on() || goes_whole(plan) {
-            return Flushing(None);
-        }
-        // What cannot be opened is told of when all is waited for.
-        let named = |file: Result<File>| Ok((file?, file_name(plan)));
-        let Ok(files) = self.settled(plan).map(named).collect::<Result<Vec<_>>>() else { return Flushing(None) };
-        Flushing(if waits(&files) { start(move || sync_together(&files, BESIDE)).ok() } else { None })
-    }
-
     /// Waits until all that a plan has written, made or removed is on the disk, and the index.
-    pub fn flush(&self, plan: &Plan, begun: Flushing) -> Result<()> {
-        let whole = goes_whole(plan);
+    pub fn flush(&self, plan: &Plan) -> Result<()> {
+        let is_in_refs = plan.stash.is_some() || plan.branches.iter().any(|branch| branch.to.is_none());
+        let all = plan.files.len() + plan.directories.len();
+        // What nobody may read cannot be opened either.
+        let is_closed = plan.files.iter().any(|file| file.to.is_some_and(|to| to.mode & 0o400 == 0));
+        let whole = all > SEVERAL || is_in_refs || is_closed;
         if whole && self.flush_all()? {
             return Ok(());
         }
-        let is_settled = begun.wait()?;
-        match self.flush_each(plan, is_settled) {
+        match self.flush_each(plan) {
             // A directory above may be closed, too.
             Err(error) if is_denied(&error) && !whole && self.flush_all()? => Ok(()),
             flushed => flushed,
@@ -96,29 +65,22 @@ impl Durable<'_> {
         sync_whole(&[self.repo.top(), &self.repo.common_dir, &self.repo.scratch_path("")])
     }
 
-    /// What stays as it is when the files of a plan are in their places: they, and the directories in which names have changed, but
-    /// for those that are to have another mode.
-    fn settled<'p>(&self, plan: &'p Plan) -> impl Iterator<Item = Result<File>> + use<'_, 'p> {
+    fn flush_each(&self, plan: &Plan) -> Result<()> {
         let worktree = Worktree::new(self.repo);
-        let files = plan.files.iter().filter(|file| file.to.is_some());
-        let files = files.map(move |file| worktree.open_file(file.path.as_bstr()));
-        files.chain(self.opened(names_changed(plan))).filter_map(Result::transpose)
-    }
-
-    fn opened<'p>(&self, directories: BTreeSet<&'p BStr>) -> impl Iterator<Item = Result<Option<File>>> + use<'_, 'p> {
-        let worktree = Worktree::new(self.repo);
-        directories.into_iter().map(move |directory| Ok(worktree.open_directory(directory)?.map(File::from)))
-    }
-
-    fn flush_each(&self, plan: &Plan, is_settled: bool) -> Result<()> {
         let mut open = Vec::new();
         let mut add = |file: File, what: String| {
             open.push((file, what));
-            if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open), THREADS) }
+            if open.len() < AT_ONCE { Ok(()) } else { sync_together(&std::mem::take(&mut open)) }
         };
-        let settled = (!is_settled).then(|| self.settled(plan)).into_iter().flatten();
-        for file in settled.chain(self.opened(modes_changed(plan)).filter_map(Result::transpose)) {
-            add(file?, file_name(plan))?;
+        for file in plan.files.iter().filter(|file| file.to.is_some()) {
+            if let Some(file) = worktree.open_file(file.path.as_bstr())? {
+                add(file, file_name(plan))?;
+            }
+        }
+        for directory in directories(plan) {
+            if let Some(directory) = worktree.open_directory(directory)? {
+                add(File::from(directory), file_name(plan))?;
+            }
         }
         // With the directories above, which may be new: of a linked worktree they are in the directory of all.
         let stores = plan.aside.iter().map(|aside| self.repo.aside_path(&aside.store));
@@ -133,27 +95,14 @@ impl Durable<'_> {
                 add(file, place.display().to_string())?;
             }
         }
-        sync_together(&open, THREADS)
+        sync_together(&open)
     }
 }
 
-/// Whether there is so much of a plan, or in such places, that the file system is flushed as a whole.
-fn goes_whole(plan: &Plan) -> bool {
-    let is_in_refs = plan.stash.is_some() || plan.branches.iter().any(|branch| branch.to.is_none());
-    // What nobody may read cannot be opened either.
-    let is_closed = plan.files.iter().any(|file| file.to.is_some_and(|to| to.mode & 0o400 == 0));
-    plan.files.len() + plan.directories.len() > SEVERAL || is_in_refs || is_closed
-}
-
-/// Whether to flush files takes time.
-fn waits(files: &[(File, String)]) -> bool {
-    files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS))
-}
-
-/// Flushes files at the same time, in so many threads at most, where that takes time at all: the disk has what it is to write for
-/// several of them together.
-fn sync_together(files: &[(File, String)], most: usize) -> Result<()> {
-    let threads = if waits(files) { files.len().min(most) } else { 1 };
+/// Flushes files at the same time, where that takes time at all: the disk has what it is to write for several of them together.
+fn sync_together(files: &[(File, String)]) -> Result<()> {
+    let waits = files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS));
+    let threads = if waits { files.len().min(THREADS) } else { 1 };
     let next = AtomicUsize::new(0);
     let work = || loop {
         match files.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -171,18 +120,13 @@ fn is_denied(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The directories of which a plan changes the mode.
-fn modes_changed(plan: &Plan) -> BTreeSet<&BStr> {
-    plan.directories.iter().map(|directory| directory.path.as_bstr()).collect()
-}
-
-/// The others in which it changes names.
-fn names_changed(plan: &Plan) -> BTreeSet<&BStr> {
+/// The directories in which a plan changes names, and those of which it changes the mode.
+fn directories(plan: &Plan) -> BTreeSet<&BStr> {
     let files = plan.files.iter().map(|file| file.path.as_bstr());
     let aside = plan.aside.iter().map(|aside| aside.path.as_bstr());
-    let own = modes_changed(plan);
+    let own = plan.directories.iter().map(|directory| directory.path.as_bstr());
     let parent = |path| parents(path).next().unwrap_or_else(|| BStr::new(""));
-    files.chain(aside).chain(own.iter().copied()).map(parent).filter(|parent| !own.contains(parent)).collect()
+    files.chain(aside).chain(own.clone()).map(parent).chain(own).collect()
 }
 
 fn file_name(plan: &Plan) -> String {
