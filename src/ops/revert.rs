@@ -344,6 +344,7 @@ impl<'a> Revert<'a, '_> {
             };
             return Err(no_file(self.view, turn, pathspecs).unwrap_or_else(refusal).into());
         }
+        self.tell_of_none(pathspecs, &deltas)?;
         let now = &self.capture.checkpoint;
         let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;
         present.edited = self.edited(now, &deltas)?;
@@ -353,6 +354,19 @@ impl<'a> Revert<'a, '_> {
             check_on_top(&plan, &deltas, &present)?;
             if plan.is_empty() { Err(self.is_out_already()?.into()) } else { Ok(plan) }
         })
+    }
+
+    /// Tells of those of several pathspecs that match nothing of the turns.
+    fn tell_of_none(&self, pathspecs: &[OsString], deltas: &[TurnDelta]) -> Result<()> {
+        for pathspec in pathspecs.iter().filter(|_| pathspecs.len() > 1) {
+            let mut selection = Index::new(self.view.repo).selection(std::slice::from_ref(pathspec))?;
+            let mut paths = deltas.iter().flat_map(|turn| turn.delta.files.keys().chain(turn.delta.aside.keys()));
+            if !paths.any(|path| selection.takes(path.as_bstr())) {
+                let pathspec = in_quotes(pathspec.as_bytes().as_bstr());
+                self.view.warn(format!("nothing was changed that {pathspec} matches"));
+            }
+        }
+        Ok(())
     }
 
     /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.

@@ -271,6 +271,16 @@ fn files_of_any_turn_are_restored_and_that_is_undone() {
 }
 
 #[test]
+fn a_pathspec_of_several_that_matches_nothing_is_told() {
+    let repo = three_turns(Mode::Commit);
+    let told = repo.oxundo(["undo", "--", "f3.txt", "nosuch", ":!a.txt"]);
+    told.success();
+    repo.assert_absent("f3.txt", "the other is taken out");
+    assert_eq!(told.err().matches("nothing was changed that").count(), 1, "{told:?}");
+    told.warns("nothing was changed that 'nosuch' matches");
+}
+
+#[test]
 fn what_a_turn_put_in_the_place_of_what_is_restored_goes() {
     for (was, script) in [
         ("rm -f README.txt; mkdir -p dd; echo 1 >dd/f", "rm -r dd; echo file >dd; echo A >a"),
