@@ -241,8 +241,11 @@ fn a_turn_of_branches_is_told_as_that() {
     repo.oxundo(["show", "1"]).says(&format!("branch zz made at {at}"));
     repo.oxundo(["show", "2"]).says(&format!("branch old deleted at {at}"));
     repo.oxundo(["show", "3"]).says("HEAD to zz");
+    repo.agent("mkdir made");
+    repo.oxundo(["show", "4"]).says("directories only");
+    repo.undo();
     let shown = Terminal::start(repo.oxundo_command(["run", "--", "git", "switch", "-q", "main"])).all();
-    assert!(shown.contains("turn 4: 0 files +0 -0, HEAD to main"), "{shown}");
+    assert!(shown.contains(": 0 files +0 -0, HEAD to main"), "{shown}");
 }
 
 #[test]

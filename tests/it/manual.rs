@@ -375,6 +375,8 @@ fn a_page_is_plain_text_where_there_is_no_man() {
             assert!(text.lines().any(|line| line.eq_ignore_ascii_case(&wanted)), "{name} has {heading}: {text}");
         }
     }
+    let of = |page| oxundo(&sandbox, "/nowhere", &["man", page]);
+    assert_eq!(of("ui"), of("rewind"), "a command's other name is its page's, too");
     let (_, text) = oxundo(&sandbox, "/nowhere", &["man", "undo"]);
     assert!(text.contains("      --to <TURN>\n          Go until this turn is the last one done\n"), "{text}");
     assert!(text.contains("\n      $ oxundo undo 3 --dry-run\n"), "{text}");

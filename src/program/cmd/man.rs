@@ -60,7 +60,9 @@ pub fn run(ui: &Ui, args: &ManArgs) -> Result<Option<Manual>> {
     if let Some(directory) = &args.install {
         return install(directory.clone()).map(Some);
     }
-    let (name, page) = find(args.page.as_deref().unwrap_or("oxundo"))?;
+    let (program, wanted) = (Cli::command(), args.page.as_deref().unwrap_or("oxundo"));
+    // A command may have another name, and has one page.
+    let (name, page) = find(program.find_subcommand(wanted).map_or(wanted, Command::get_name))?;
     if !ui.json && show(name, page)? {
         return Ok(None);
     }

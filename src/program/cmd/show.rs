@@ -14,7 +14,7 @@ use crate::model::timeline::{TurnSpec, range_ends};
 use crate::model::turn::{FileChange, Session, Turn};
 use crate::ops::diff::changes;
 use crate::ops::elsewhere::without_own_name;
-use crate::ops::list::delta_of;
+use crate::ops::list::{delta_of, only};
 use crate::ops::resolve::{check_is_of_state, ended_turn, kept_prefix, shown_by, state_at, step_of};
 use crate::ops::trace;
 use crate::ops::turn::session::look;
@@ -124,7 +124,13 @@ fn changed(view: &View<'_>, sides: &[Checkpoint; 2], paths: &[OsString]) -> Resu
 fn print(view: &View<'_>, stat: bool, turn: &Turn, paths: &[OsString]) -> Result<()> {
     let sides = sides(view, turn.turn)?;
     let has_any = paths.is_empty() || !changed(view, &sides, paths)?.is_empty();
-    Ui::raw(heading(turn, &delta_of(&view.timeline, turn)?).as_bytes())?;
+    let mut head = heading(turn, &delta_of(&view.timeline, turn)?);
+    if turn.totals.files == 0
+        && let Some(only) = only(&view.timeline, turn)?
+    {
+        head.push_str(&format!("{only}\n"));
+    }
+    Ui::raw(head.as_bytes())?;
     if has_any {
         let [before, after] = sides;
         Objects::new(view.repo).print_diff(before.worktree, after.worktree, Ui::diff_style(stat), paths)?;
