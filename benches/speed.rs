@@ -210,4 +210,10 @@ fn main() {
     if let [_, median, _] = aider[..] {
         line("(Aider's git part of a turn)", median, turn, "");
     }
+
+    bench.oxundo(&["run", "--agent", "bench", "--", "sh", "-c", "for f in d*/*; do echo all >>$f; done"]);
+    std::thread::sleep(Duration::from_secs(3));
+    bench.sh("git status");
+    let [git, short] = bench.medians(|bench, _| [bench.sh("git status"), bench.oxundo(&["status", "--short"])]);
+    line("status --short, where a turn changed all", short, git, "(0.7 wanted)");
 }
