@@ -103,11 +103,10 @@ pub fn delta_of(timeline: &Stored<'_>, turn: &Turn) -> Result<Delta> {
 }
 
 /// What a turn changed besides files, in two words.
-pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> {
-    let delta = delta_of(timeline, turn)?;
-    let makes_or_moves = |change: &Change<Option<ObjectId>>| change.from.is_some() && change.to.is_some();
-    let has_commits = !turn.commits.is_empty() || delta.branches.values().any(makes_or_moves);
-    Ok(if !delta.aside.is_empty() {
+pub fn only(turn: &Turn, delta: &Delta) -> Option<&'static str> {
+    let moves = |change: &Change<Option<ObjectId>>| change.from.is_some() && change.to.is_some();
+    let has_commits = !turn.commits.is_empty() || delta.branches.values().any(moves);
+    if !delta.aside.is_empty() {
         None
     } else if delta.stash.is_some() {
         Some("stash only")
@@ -123,7 +122,7 @@ pub fn only(timeline: &Stored<'_>, turn: &Turn) -> Result<Option<&'static str>> 
         Some("directories only")
     } else {
         None
-    })
+    }
 }
 
 /// The last of a branch's turns that it has, down to one: it may have been put back, by a walk that led on to another branch or with

@@ -669,9 +669,9 @@ pub fn without_directory(args: &[OsString]) -> String {
 
 /// Whether a line runs an agent.
 pub fn is_run(args: &[OsString]) -> bool {
-    let program = Cli::command();
-    let is_command = |word: &&OsString| program.find_subcommand(word).is_some();
-    args.iter().skip(1).take_while(|word| *word != "--").find(is_command).is_some_and(|word| word == "run")
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    let is_value = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
+    (0..words.len()).find(|at| !words[*at].starts_with(b"-") && !is_value(*at)).is_some_and(|at| words[at] == b"run")
 }
 
 /// Where the command is in a line.

@@ -67,6 +67,7 @@ fn a_run_without_a_command_is_a_usage_error() {
     // The agent's own code may be any other.
     repo.oxundo(["run"]).exits(125);
     repo.oxundo(["run", "--"]).exits(125);
+    repo.oxundo(["-C", "run", "lgo"]).exits(2);
 }
 
 #[test]

@@ -35,11 +35,13 @@ pub fn run(repo: &Repo, ui: &Ui, args: &DiffArgs) -> Result<Option<Changes>> {
     let to = to.map(without_path).transpose()?;
     let states = states(&view, from, to).map_err(|error| or_paths(error, &args.turns))?;
     let pathspecs = if literal.is_empty() { &args.pathspecs } else { &literal };
-    // git's own words for one that it does not take lead nowhere.
-    let _ = Index::new(repo).selection(pathspecs)?;
     if ui.json {
         let files = changes(&view, &states, pathspecs)?;
         return Ok(Some(Changes(files.into_iter().map(|(_, change)| change).collect())));
+    }
+    if !pathspecs.is_empty() {
+        // git's own words for one that it does not take lead nowhere.
+        let _ = Index::new(repo).selection(pathspecs)?;
     }
     let [from, to] = states.map(|state| state.worktree);
     Objects::new(repo).print_diff(from, to, Ui::diff_style(args.stat), pathspecs)?;

@@ -15,7 +15,7 @@ use crate::ops::brought_back::is_back;
 use crate::ops::called::{branch_now, seconds};
 use crate::ops::dropped::fates;
 use crate::ops::filter::{Filter, Wanted};
-use crate::ops::list::{State, every, here, only, since, uncommitted_since};
+use crate::ops::list::{State, delta_of, every, here, only, since, uncommitted_since};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
 use crate::ops::turn::session::look;
@@ -344,7 +344,11 @@ fn described(
             taken_out: taken.get(&turn.turn).copied(),
             age: dates.of(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             // Damage there is no reason to show no log.
-            instead: if is_empty(&turn) { only(timeline, &turn).unwrap_or_default() } else { None },
+            instead: if is_empty(&turn) {
+                delta_of(timeline, &turn).ok().and_then(|delta| only(&turn, &delta))
+            } else {
+                None
+            },
             place: Rc::clone(&place),
             turn,
             state,

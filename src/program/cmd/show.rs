@@ -124,10 +124,9 @@ fn changed(view: &View<'_>, sides: &[Checkpoint; 2], paths: &[OsString]) -> Resu
 fn print(view: &View<'_>, stat: bool, turn: &Turn, paths: &[OsString]) -> Result<()> {
     let sides = sides(view, turn.turn)?;
     let has_any = paths.is_empty() || !changed(view, &sides, paths)?.is_empty();
-    let mut head = heading(turn, &delta_of(&view.timeline, turn)?);
-    if turn.totals.files == 0
-        && let Some(only) = only(&view.timeline, turn)?
-    {
+    let delta = delta_of(&view.timeline, turn)?;
+    let mut head = heading(turn, &delta);
+    if let Some(only) = only(turn, &delta).filter(|_| turn.totals.files == 0) {
         head.push_str(&format!("{only}\n"));
     }
     Ui::raw(head.as_bytes())?;
