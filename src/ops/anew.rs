@@ -2,9 +2,10 @@
 //! decides, here is looked at what it needs.
 
 use crate::git::objects::Objects;
-use crate::git::objects::alike::{Likeness, Seen};
+use crate::git::objects::alike::{Features, Likeness, Seen};
 use crate::git::objects::changes::Changes;
 use crate::git::refs::Refs;
+use crate::git::repo::clock::seconds;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::kin::{Claim, Share, settle};
 use crate::model::place::Node;
@@ -133,11 +134,15 @@ impl<'a, 'r> Anew<'a, 'r> {
     /// made of them, as the turn picked or amended the user's.
     pub fn there_before(&self, turn: u64, end: &Seen, commits: &[&Seen]) -> Result<HashSet<ObjectId>> {
         let (mut earlier, mut dated, mut at_once) = (Vec::new(), Vec::new(), Vec::new());
+        let is_ahead = |end: &Features| {
+            let ended = self.timeline.require_turn(turn)?.ended_at;
+            Ok::<_, anyhow::Error>(end.is_after(seconds(ended.as_ref()).saturating_add(1)))
+        };
         for commit in commits {
             let Some((is, was)) = commit.features.as_ref().zip(end.features.as_ref()) else { continue };
             match is.age_to(was) {
-                // A rebase may give it the author's date, or a clock was set back.
-                Ordering::Less if is.may_be_amended(was) => dated.push(commit.id),
+                // A rebase may give it the author's date, or a clock was set back; or the turn's was ahead.
+                Ordering::Less if is.may_be_amended(was) || is_ahead(was)? => dated.push(commit.id),
                 Ordering::Less => earlier.push(commit.id),
                 Ordering::Equal => at_once.push(commit.id),
                 Ordering::Greater => {}

@@ -3,7 +3,7 @@
 
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{KnownBy, Was};
-use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::clock::seconds;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::names::{Names, branches_of};
@@ -72,11 +72,6 @@ pub fn logs_under(names: &Names, logs: BTreeMap<String, String>, refs: &Refs<'_>
     let mut logs: BTreeMap<_, _> = logs.into_iter().map(|(name, line)| (to(&name), line)).collect();
     logs.extend(names.values().filter_map(|to| Some((to.clone(), refs.last_line(to)?))));
     logs
-}
-
-/// A time in seconds since 1970; the end of all times where it is not known.
-pub fn seconds(at: Option<&String>) -> i64 {
-    at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX)
 }
 
 /// A branch of a turn, at this commit.

@@ -71,6 +71,11 @@ impl Features {
         self.committed.cmp(&other.committed)
     }
 
+    /// Whether it was committed after this time, in seconds since 1970, by the clock of whoever did it.
+    pub fn is_after(&self, time: i64) -> bool {
+        self.committed > time
+    }
+
     /// Whether it is a merge.
     pub fn is_merge(&self) -> bool {
         self.parents.len() > 1

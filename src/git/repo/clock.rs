@@ -20,6 +20,11 @@ pub fn rfc3339_of(seconds: i64) -> String {
     Time { seconds, offset: 0 }.format_or_unix(ISO8601_STRICT)
 }
 
+/// A time in seconds since 1970; the end of all times where it is not known.
+pub fn seconds(at: Option<&String>) -> i64 {
+    at.and_then(|at| parse_rfc3339(at)).unwrap_or(i64::MAX)
+}
+
 /// The time now, in seconds since 1970.
 pub fn unix_now() -> i64 {
     Timestamp::now().as_second()

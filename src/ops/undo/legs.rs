@@ -6,6 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{Recorded, Was};
+use crate::git::repo::clock::seconds;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{
     Checkpoint, Head, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
@@ -15,7 +16,7 @@ use crate::model::place::base_of;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, putting_back};
 use crate::model::turn::Turn;
-use crate::ops::called::{Renamed, Tips, called_now, known_by, seconds, was_at};
+use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
@@ -79,11 +80,40 @@ pub struct Way {
     pub another: BTreeMap<String, (u64, ObjectId)>,
 }
 
+/// Where a walk has come to.
+struct Reached<'n> {
+    /// The branches as they are now.
+    now: &'n Tips,
+    /// As they are there.
+    there: Tips,
+    /// The names that it has given to branches of now on the way.
+    names: Names,
+}
+
+impl<'n> Reached<'n> {
+    fn at(now: &'n Tips) -> Self {
+        Self { now, there: now.clone(), names: Names::new() }
+    }
+
+    /// Over one more turn, which may give HEAD's branch another name.
+    fn go(&mut self, leg: &Leg) {
+        leg.delta.delta.lead(&mut self.there);
+        let (start, goal) = (&leg.start, &leg.goal);
+        let (Some(from), Some(to)) = (&start.head.branch, &goal.head.branch) else { return };
+        let is_renamed = [from, to].map(|name| (start.branches.contains_key(name), goal.branches.contains_key(name)))
+            == [(true, false), (false, true)];
+        if is_renamed {
+            let first = self.names.iter().find_map(|(first, name)| (name == from).then(|| first.clone()));
+            self.names.insert(first.unwrap_or_else(|| from.clone()), to.clone());
+        }
+    }
+}
+
 impl Way {
     /// Reads the turns of a range.
     pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
-        let (mut head, mut there) = (view.head.clone(), now.branches.clone());
+        let (mut head, mut reached) = (view.head.clone(), Reached::at(&now.branches));
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
@@ -92,11 +122,11 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
-            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &there))?;
+            legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &reached))?;
             if range.direction(at) == Direction::Forward {
-                take_renamed(&mut before, &after, &head, &there);
+                take_renamed(&mut before, &after, &head, &reached.there);
             }
-            leave_beside(view, turn, [&mut before, &mut after], (&head, &there))?;
+            leave_beside(view, turn, [&mut before, &mut after], (&head, &reached.there))?;
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0 {
@@ -117,7 +147,7 @@ impl Way {
                 }
                 head = leg.goal.head.clone();
             }
-            leg.delta.delta.lead(&mut there);
+            reached.go(&leg);
             legs.legs.push(leg);
         }
         Ok(legs)
@@ -151,13 +181,13 @@ impl Way {
         view: &View<'_>,
         (turn, direction): (&Turn, Direction),
         [before, after]: [&mut Checkpoint; 2],
-        (range, there): (&TurnRange, &Tips),
+        (range, reached): (&TurnRange, &Reached<'_>),
     ) -> Result<()> {
         let own = branches_of(before, after);
         if own.is_empty() {
             return Ok(());
         }
-        let refs = Refs::new(view.repo);
+        let (refs, there) = (Refs::new(view.repo), &reached.there);
         let [began, ended] = [Some(&turn.began_at), turn.ended_at.as_ref()];
         let ends = match direction {
             Direction::Back => vec![(&*after, ended)],
@@ -178,7 +208,10 @@ impl Way {
             }
             let known_by = known_by(turn, name, at);
             let was = |other: &str| Was { commit, known_by, recorded: if is_known(other) { &recorded } else { &[] } };
-            let called = called_now(&refs, name, was, there);
+            let called = called_now(&refs, name, was, there).or_else(|| {
+                let now = called_now(&refs, name, was, reached.now).filter(|_| !reached.names.is_empty());
+                now.and_then(|now| reached.names.get(&now).filter(|to| there.contains_key(*to)).cloned())
+            });
             let is_left = |to: &String| before.branches.contains_key(name) || there.get(to) == Some(&commit);
             called.filter(|to| direction == Direction::Back || is_left(to))
         });
@@ -215,7 +248,7 @@ impl Way {
         let uncovered: Vec<BString> = uncovered_changes(&before, &after).iter().map(|old| old.path.clone()).collect();
         move_to_branch(&mut before, &mut after, head);
         if direction == Direction::Back {
-            self.reworded.extend(reworded(view, turn, &mut after, head));
+            self.reworded.extend(reworded(view, turn, &before, &mut after, head));
         }
         let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
         let is_covered = |path: &BString| delta.aside.contains_key(path) || turn.has_moved(path.as_bstr());
@@ -415,9 +448,18 @@ fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Rena
 
 /// Whether the user has changed nothing but the message of the commit that a turn ended on; then the state after it has
 /// the new one.
-fn reworded(view: &View<'_>, turn: &Turn, after: &mut Checkpoint, head: &Head) -> Option<Reworded> {
+fn reworded(
+    view: &View<'_>,
+    turn: &Turn,
+    before: &Checkpoint,
+    after: &mut Checkpoint,
+    head: &Head,
+) -> Option<Reworded> {
     let (from, to) = (after.head.commit?, head.commit?);
-    if from == to || !turn.knows(&from) || Objects::new(view.repo).likeness(from, to) != Likeness::Reworded {
+    // The branch that it made is its own, whoever's the commit is.
+    let has_made = |name: &String| head.branch.as_ref() == Some(name) && !before.branches.contains_key(name);
+    let is_its = turn.knows(&from) || after.head.branch.as_ref().is_some_and(has_made);
+    if from == to || !is_its || Objects::new(view.repo).likeness(from, to) != Likeness::Reworded {
         return None;
     }
     reword(after, from, to);

@@ -3,7 +3,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
-use crate::git::repo::clock::parse_rfc3339;
+use crate::git::repo::clock::{parse_rfc3339, seconds};
 use crate::git::repo::date_form::DateForm;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::Stored;
@@ -12,7 +12,7 @@ use crate::model::checkpoint::{short_branch, shown_name};
 use crate::model::step::Step;
 use crate::model::turn::{Made, Turn};
 use crate::ops::brought_back::is_back;
-use crate::ops::called::{branch_now, seconds};
+use crate::ops::called::branch_now;
 use crate::ops::dropped::fates;
 use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, delta_of, every, here, only, since, uncommitted_since};
