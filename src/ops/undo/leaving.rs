@@ -28,6 +28,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many commits that no turn knows are described, where there are more.
 const MANY: usize = 100;
 
+/// How many commits at most are looked at for one with another message.
+const NEAR: usize = 64;
+
 /// Checks every commit that the walk would take off a branch, for all its steps.
 pub fn check_commits(
     view: &View<'_>,
@@ -46,10 +49,11 @@ pub fn check_commits(
         let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         leaving.truncate(ours + MANY);
-        let mut described = described(view, op, &range.turns, &leaving, known)?;
+        let turns = to_branch(name, range, legs);
+        let mut described = described(view, op, &turns, &leaving, known)?;
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         if op == Op::Undo {
-            keep_found(view, range, &mut described, &staying)?;
+            keep_found(view, &turns[..range.back], &mut described, &staying)?;
         }
         if view.head.branch.as_deref() != Some(name) {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
@@ -59,6 +63,7 @@ pub fn check_commits(
                 }
             }
         }
+        leave_reworded(view, &mut described, head_after(legs, now))?;
         match guard::check(op, name, &described) {
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
@@ -88,6 +93,30 @@ pub fn check_commits(
         check(&name, &hidden, at)?;
         check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), at)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
+    }
+    Ok(())
+}
+
+/// The turns of a walk, each with the commits that it brought to this branch: what it found, and brought to another one alone, is none
+/// of its own here.
+fn to_branch(name: &str, range: &TurnRange, legs: &[Leg]) -> Vec<Turn> {
+    let mut turns = range.turns.clone();
+    for (turn, _) in turns.iter_mut().zip(legs).filter(|(_, leg)| !moves(leg, name)) {
+        turn.commits.retain(|commit| commit.kind != CommitKind::Found);
+    }
+    turns
+}
+
+/// What stays where HEAD goes, and has another message there, may leave: nothing else of it is lost.
+fn leave_reworded(view: &View<'_>, leaving: &mut [Leaving], goal: Option<ObjectId>) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    let is_others = |commit: &&mut Leaving| commit.origin != CommitOrigin::Recorded;
+    let Some(goal) = goal.filter(|_| leaving.iter_mut().any(|commit| is_others(&commit))) else { return Ok(()) };
+    let stays = objects.newest_first(goal).take(NEAR)?;
+    for commit in leaving.iter_mut().filter(is_others) {
+        if stays.iter().any(|stays| objects.is_reworded(commit.id, *stays)) {
+            commit.origin = CommitOrigin::Recorded;
+        }
     }
     Ok(())
 }
@@ -293,11 +322,16 @@ fn moving_tips(legs: &[Leg], now: &Checkpoint) -> Vec<(String, ObjectId, Option<
         .collect()
 }
 
+/// Where HEAD is after the walk.
+fn head_after(legs: &[Leg], now: &Checkpoint) -> Option<ObjectId> {
+    let last = legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref());
+    last.map_or(now.head.commit, |change| change.to.commit)
+}
+
 /// The tips of all branches, and of HEAD, as they are after the walk.
 fn staying_tips(legs: &[Leg], now: &Checkpoint) -> Vec<ObjectId> {
     let mut tips = now.branches.clone();
-    let last = legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref());
-    let head = last.map_or(now.head.commit, |change| change.to.commit);
+    let head = head_after(legs, now);
     for leg in legs {
         leg.delta.delta.lead(&mut tips);
     }
@@ -323,6 +357,8 @@ pub fn described(
             view.as_if_ended == Some(turn.turn)
                 || notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
         };
+        // A turn that is undone has no commits that anyone could have rewritten, those below it have.
+        let rewritten = || rewritten_from(view, if op == Op::Redo { &[] } else { turns }, *id);
         let origin = match turn {
             _ if reworded.contains(id) => CommitOrigin::Recorded,
             Some(turn) if own(turn) => CommitOrigin::Recorded,
@@ -334,10 +370,12 @@ pub fn described(
                     CommitOrigin::OfWorktree(note.turn, note.worktree.clone())
                 }
                 None => match notes.iter().find(|note| note.worktree == worktree) {
-                    Some(note) => of_other_turn(view, *id, note.turn)?,
-                    // A turn that is undone has no commits that anyone could have rewritten, those below it have.
-                    None if op == Op::Redo => rewritten_from(view, &[], *id)?,
-                    None => rewritten_from(view, turns, *id)?,
+                    Some(note) => match of_other_turn(view, *id, note.turn)? {
+                        // The turn of which the note tells has only found it.
+                        CommitOrigin::Unknown => rewritten()?,
+                        known => known,
+                    },
+                    None => rewritten()?,
                 },
             },
         };
@@ -354,9 +392,9 @@ pub fn described(
 }
 
 /// What a turn found and brought onto a branch leaves that with it; but not what was on a branch then, and would be on none.
-fn keep_found(view: &View<'_>, range: &TurnRange, leaving: &mut [Leaving], staying: &[ObjectId]) -> Result<()> {
+fn keep_found(view: &View<'_>, back: &[Turn], leaving: &mut [Leaving], staying: &[ObjectId]) -> Result<()> {
     let objects = Objects::new(view.repo);
-    for turn in &range.turns[..range.back] {
+    for turn in back {
         let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found);
         let found: BTreeSet<ObjectId> = found.map(|commit| commit.id).collect();
         let all: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(|id| found.contains(id)).collect();
