@@ -41,6 +41,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+/// In how many turns is looked for those that were merged.
+const MOST_MERGED: usize = 64;
+
 /// Which turns are taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -103,7 +106,11 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     }
     let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
     let conversations = Conversations::undone(view, &turns, extent)?;
-    Ok(PlannedTurn { conversations, ..named(&turns, plan, capture, pathspecs) })
+    let merged = match which {
+        Which::Last(Extent::To(words)) => merged_since(view, resolve(view, words)?)?,
+        _ => Vec::new(),
+    };
+    Ok(PlannedTurn { conversations, merged, ..named(&turns, plan, capture, pathspecs) })
 }
 
 fn are_steps_of_one(first: &str, last: &str) -> bool {
@@ -292,6 +299,24 @@ fn is_merged(view: &View<'_>, turn: u64) -> Result<bool> {
         (Some(end), Some(head)) => Objects::new(view.repo).is_ancestor(end, head),
         _ => Ok(false),
     }
+}
+
+/// The turns of other lines in HEAD's history that are newer than this one, and of which nothing was taken out.
+fn merged_since(view: &View<'_>, goal: u64) -> Result<Vec<u64>> {
+    let (mut known, mut at) = (BTreeSet::<u64>::new(), view.top()?);
+    while let Some(number) = at.filter(|number| *number > goal) {
+        let turn = view.timeline.require_turn(number)?;
+        known.extend(turn.takes_out().iter().chain([&number]));
+        at = turn.previous;
+    }
+    let numbers = view.timeline.turn_numbers()?.into_iter().rev().take_while(|number| *number > goal);
+    let mut merged = Vec::new();
+    for number in numbers.filter(|number| !known.contains(number)).take(MOST_MERGED) {
+        if is_merged(view, number)? {
+            merged.push(number);
+        }
+    }
+    Ok(merged)
 }
 
 /// Refuses a commit on top of what the user is about to commit upon. In the middle of a rebase or a bisect that stands still,

@@ -435,6 +435,96 @@ fn a_branch_at_what_the_user_has_worded_anew_since_goes_with_the_turn_that_made_
 }
 
 #[test]
+fn a_branch_at_what_was_worded_anew_before_the_turn_and_since_goes_with_it() {
+    for turns in 1..=2 {
+        let repo = Sandbox::new();
+        for number in 1..=turns {
+            repo.agent(&format!("echo {number} >n{number}"));
+            (0..number).rev().for_each(|below| reword(&repo, below));
+        }
+        repo.agent("echo mine >last; git add last; git commit -qm last; git branch keep");
+        let (branches, with_it) = (repo.git(["for-each-ref", "refs/heads/keep"]), repo.git(["rev-parse", "HEAD"]));
+        (0..=turns).rev().for_each(|below| reword(&repo, below));
+        assert_ne!(repo.git(["rev-parse", "HEAD"]), with_it, "its message is another");
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.undo();
+            assert!(!repo.exists("last") && repo.exists(&format!("n{turns}")), "the turns below stay");
+            assert_eq!(repo.git(["for-each-ref", "refs/heads", "--format=%(refname:short)"]).trim(), "main");
+            repo.redo();
+            repo.state().assert_is(&after, "redone");
+            assert_eq!(repo.git(["for-each-ref", "refs/heads/keep"]), branches);
+        }
+    }
+}
+
+#[test]
+fn a_branch_that_a_turn_only_made_goes_with_the_new_message_of_its_commit_and_comes_back_with_it() {
+    for (above, undo, redo) in [("true", "undo", "redo"), ("echo 3 >n3", "undo --to 1", "redo --to 3")] {
+        let repo = Sandbox::new();
+        repo.agent("echo 1 >n1");
+        let one = repo.state();
+        repo.agent("git switch -qc ag");
+        repo.sh("git commit -q --amend -m again");
+        if above != "true" {
+            repo.agent(above);
+        }
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.oxundo(undo.split(' ')).success();
+            repo.state().assert_is(&one, above);
+            repo.oxundo(redo.split(' ')).success();
+            repo.state().assert_is(&after, above);
+        }
+    }
+    // With more than words it is the user's, and where it is is on no other branch.
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >n1");
+    repo.agent("git switch -qc ag");
+    repo.sh("echo mine >mine; git add mine; git commit -q --amend -m again");
+    let there = repo.state();
+    repo.refuses(&["undo"], "foreign");
+    repo.state().assert_is(&there, "it stays");
+}
+
+#[test]
+fn what_a_turn_brought_to_another_branch_is_not_its_own_on_the_one_where_it_was() {
+    let repo = Sandbox::new();
+    repo.sh("git branch other");
+    repo.agent("echo 1 >n1; git add n1; git commit -qm one");
+    repo.sh("echo mine >mine; git add mine; git commit -q --amend --no-edit");
+    repo.agent("git branch -f other HEAD");
+    let there = repo.state();
+    let refusal = repo.refuses(&["undo", "--to", "0"], "foreign");
+    assert!(refusal["message"].as_str().is_some_and(|it| it.contains("was rewritten since turn 1")), "{refusal}");
+    repo.state().assert_is(&there, "nothing");
+    repo.undo();
+    assert!(repo.exists("mine"), "its own alone is taken back");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert!(repo.exists("mine") && !repo.exists("n1"));
+}
+
+#[test]
+fn going_back_by_commits_on_top_names_the_turns_that_were_merged() {
+    let repo = Sandbox::new();
+    repo.sh("git branch third");
+    repo.agent("echo 1 >n1");
+    repo.sh("git switch -q third");
+    repo.agent("echo 2 >n2");
+    repo.sh("git switch -q main; git merge -q --no-ff -m merged third");
+    repo.agent("echo 3 >n3");
+    let first = repo.oxundo(["undo", "--revert", "--to", "0"]);
+    first.success();
+    let left = if repo.exists("n1") { 1 } else { 2 };
+    assert!(repo.exists(&format!("n{left}")) && !repo.exists("n3"));
+    first.warns(&format!("turn {left} was merged, and stays: 'oxundo undo --only {left}' takes it out too"));
+    repo.oxundo(["undo", "--only", &left.to_string()]).success();
+    assert!(!repo.exists("n1") && !repo.exists("n2"));
+    let again = repo.oxundo(["undo", "--revert", "--to", "0"]);
+    assert!(!again.err().contains("was merged"), "it is taken out: {again:?}");
+}
+
+#[test]
 fn a_branch_of_a_turns_that_alone_has_the_users_commits_stays() {
     for users in ["echo mine >mine; git add mine; git commit -qm mine", "echo mine >>README.txt"] {
         let repo = Sandbox::new();
@@ -582,6 +672,15 @@ fn a_commit_that_got_an_earlier_date_is_still_the_turns() {
     repo.refuses(&["undo"], "foreign");
     repo.oxundo(["undo", "--only", "1"]).success();
     assert!(repo.exists("mine") && !repo.exists("n1"));
+    // By a clock that was ahead in the turn, all that comes later is earlier.
+    let ahead = "GIT_COMMITTER_DATE=2037-01-01T00:00:00Z git commit -qm one";
+    for dated in [ahead.to_owned(), format!("GIT_AUTHOR_DATE=2037-01-01T00:00:00Z {ahead}")] {
+        let repo = Sandbox::new();
+        repo.agent(&format!("echo 1 >n1; git add n1; {dated}"));
+        repo.sh("echo mine >mine; git add mine; git commit -q --amend --no-edit --reset-author");
+        assert_eq!(repo.log()[0]["state"], "done", "{dated}");
+        repo.refuses(&["undo"], "foreign");
+    }
     // What was there before the turn amended it is older too, and is the user's.
     let repo = Sandbox::new();
     let mine = repo.commit("n1", "1\n");
