@@ -505,6 +505,35 @@ fn what_a_turn_brought_to_another_branch_is_not_its_own_on_the_one_where_it_was(
 }
 
 #[test]
+fn what_was_worded_anew_and_brought_to_another_branch_is_undone_by_one_walk() {
+    for (script, users) in [
+        ("git branch -f other HEAD; git switch -q other", "true"),
+        ("git branch -M other; git branch main", "true"),
+        ("git branch -M other; git branch main", "git branch -m mine"),
+        ("git branch -f other HEAD; git switch -q other; echo 2 >n2; git add n2; git commit -qm two", "true"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("echo 1 >n1; git add n1; git commit -qm one");
+        repo.sh("git commit -q --amend -m again");
+        repo.agent(script);
+        repo.sh(users);
+        let (after, by_steps) = (repo.state(), repo.copy());
+        for _ in 0..2 {
+            repo.oxundo(["undo", "2"]).success();
+            assert!(!repo.exists("n1"));
+            repo.redo();
+            repo.redo();
+            repo.state().assert_is(&after, script);
+        }
+        repo.oxundo(["undo", "2"]).success();
+        by_steps.undo();
+        by_steps.undo();
+        by_steps.state().assert_is(&repo.state(), script);
+    }
+}
+
+#[test]
 fn going_back_by_commits_on_top_names_the_turns_that_were_merged() {
     let repo = Sandbox::new();
     repo.sh("git branch third");

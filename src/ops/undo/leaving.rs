@@ -53,7 +53,7 @@ pub fn check_commits(
         let mut described = described(view, op, &turns, &leaving, known)?;
         described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
         if op == Op::Undo {
-            keep_found(view, &turns[..range.back], &mut described, &staying)?;
+            keep_found(view, &turns[..range.back], &mut described, (known, &staying))?;
         }
         if view.head.branch.as_deref() != Some(name) {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
@@ -392,11 +392,17 @@ pub fn described(
 }
 
 /// What a turn found and brought onto a branch leaves that with it; but not what was on a branch then, and would be on none.
-fn keep_found(view: &View<'_>, back: &[Turn], leaving: &mut [Leaving], staying: &[ObjectId]) -> Result<()> {
+fn keep_found(
+    view: &View<'_>,
+    back: &[Turn],
+    leaving: &mut [Leaving],
+    (known, staying): (&[ObjectId], &[ObjectId]),
+) -> Result<()> {
     let objects = Objects::new(view.repo);
     for turn in back {
         let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found);
-        let found: BTreeSet<ObjectId> = found.map(|commit| commit.id).collect();
+        // What is another's of these turns, in the user's words, goes with that.
+        let found: BTreeSet<ObjectId> = found.map(|commit| commit.id).filter(|id| !known.contains(id)).collect();
         let all: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(|id| found.contains(id)).collect();
         if all.is_empty() {
             continue;
