@@ -61,10 +61,13 @@ fn missing_files(
     let all = checkpoints.file_changes(now, goal)?;
     let mut files = all.clone();
     let aside = kept_aside(view, goal, pathspecs)?;
+    let mut selection = Index::new(view.repo).selection(pathspecs)?;
     if !pathspecs.is_empty() {
-        let mut selection = Index::new(view.repo).selection(pathspecs)?;
-        let mut has_any = |paths: Vec<BString>| paths.iter().any(|path| selection.takes(path.as_bstr()));
-        if aside.is_empty() && !has_any(Objects::new(view.repo).paths_of(goal.worktree)?) {
+        let paths = Objects::new(view.repo).paths_of(goal.worktree)?;
+        let has_any = !aside.is_empty()
+            || paths.iter().any(|path| selection.takes(path.as_bstr()))
+            || goal.directories.iter().any(|path| selection.takes_directory(path.as_bstr()));
+        if !has_any {
             return Err(Refusal::new(Code::NotFound, "that state has no file that the pathspec matches")
                 .hint(format!("run {} to see what it has", shown_by(view, &short_branch(state))))
                 .into());
@@ -75,13 +78,18 @@ fn missing_files(
     let in_the_way = turns_in_the_way(view, now, &all, &files)?;
     files.extend(all.into_iter().filter(|(path, _)| in_the_way.contains(path)));
     let mut directories = checkpoints.directory_changes(now, goal, &files)?;
-    let above = all_parents(files.keys().chain(aside.keys()).map(|file| file.as_bstr()));
+    let named: BTreeSet<BString> = if pathspecs.is_empty() {
+        BTreeSet::new()
+    } else {
+        directories.keys().filter(|directory| selection.takes_directory(directory.as_bstr())).cloned().collect()
+    };
+    let above = all_parents(files.keys().chain(aside.keys()).chain(&named).map(|path| path.as_bstr()));
     let is_in_the_way = |directory: &BStr| {
         let mut at = std::iter::once(directory).chain(parents(directory));
         at.any(|at| files.get(at).is_some_and(|file| file.to.is_some()))
     };
     directories.retain(|directory, change| match change.to {
-        Some(_) => pathspecs.is_empty() || above.contains(directory.as_bstr()),
+        Some(_) => pathspecs.is_empty() || named.contains(directory) || above.contains(directory.as_bstr()),
         None => is_in_the_way(directory.as_bstr()),
     });
     Ok(Delta { files, directories, aside, ..Delta::default() })

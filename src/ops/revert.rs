@@ -24,6 +24,7 @@ use crate::model::turn::{Made, Turn, listed};
 use crate::ops::brought_back::{next_in, taken_again};
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
+use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -238,7 +239,9 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
         });
         let is_first = last.is_none();
         let last = *last.get_or_insert(number);
-        if files.iter().any(|file| !taken.has(number, &file.path)) {
+        // Of other turns their number has to be given: what they did to directories is read for the last one alone.
+        let is_directory = is_first && files.is_empty() && has_directory(view, &turn, &mut selection)?;
+        if is_directory || files.iter().any(|file| !taken.has(number, &file.path)) {
             return if is_first || was_taken {
                 Ok(turn)
             } else {
@@ -255,6 +258,12 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
             .err()
             .unwrap_or_else(|| nothing(Op::Undo, "no turn is done").into()),
     })
+}
+
+/// Whether a turn made or removed an empty directory that is meant.
+fn has_directory(view: &View<'_>, turn: &Turn, selection: &mut Selection<'_>) -> Result<bool> {
+    let delta = delta_of(&view.timeline, turn)?;
+    Ok(delta.directories.keys().any(|path| selection.takes_directory(path.as_bstr())))
 }
 
 /// The refusal where the last turn did not touch these paths: it names the last one that did.
@@ -358,7 +367,10 @@ impl<'a> Revert<'a, '_> {
             }
             deltas.push(inverse);
         }
-        if selection.is_some() && deltas.iter().all(|turn| turn.delta.files.is_empty() && turn.delta.aside.is_empty()) {
+        let is_none = |Delta { files, directories, aside, .. }: &Delta| {
+            files.is_empty() && aside.is_empty() && (was_there || directories.is_empty())
+        };
+        if selection.is_some() && deltas.iter().all(|turn| is_none(&turn.delta)) {
             if was_there {
                 return Err(nothing(Op::Undo, "what the turn changed is taken out already").into());
             }
@@ -385,8 +397,11 @@ impl<'a> Revert<'a, '_> {
     fn tell_of_none(&self, pathspecs: &[OsString], deltas: &[TurnDelta]) -> Result<()> {
         for pathspec in pathspecs.iter().filter(|_| pathspecs.len() > 1) {
             let mut selection = Index::new(self.view.repo).selection(std::slice::from_ref(pathspec))?;
-            let mut paths = deltas.iter().flat_map(|turn| turn.delta.files.keys().chain(turn.delta.aside.keys()));
-            if !paths.any(|path| selection.takes(path.as_bstr())) {
+            let has_any = deltas.iter().map(|turn| &turn.delta).any(|delta| {
+                delta.files.keys().chain(delta.aside.keys()).any(|path| selection.takes(path.as_bstr()))
+                    || delta.directories.keys().any(|path| selection.takes_directory(path.as_bstr()))
+            });
+            if !has_any {
                 let pathspec = in_quotes(pathspec.as_bytes().as_bstr());
                 self.view.warn(format!("nothing was changed that {pathspec} matches"));
             }
@@ -566,20 +581,20 @@ fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpo
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.
 fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> Delta {
     delta.index.clear();
-    let mut takes = |path: &BStr| {
+    let takes = |selection: &mut Selection<'_>, path: &BStr| {
         selection.takes(path) || turn.other_names(path).iter().any(|other| selection.takes(other.as_bstr()))
     };
-    delta.files.retain(|path, _| takes(path.as_bstr()));
+    delta.files.retain(|path, _| takes(selection, path.as_bstr()));
     let stores = |change: &Change<Option<Aside>>| -> Vec<String> {
         change.from.iter().chain(&change.to).map(|aside| aside.store.clone()).collect()
     };
-    let matched = delta.aside.iter().filter(|(path, _)| takes(path.as_bstr()));
+    let matched = delta.aside.iter().filter(|(path, _)| takes(selection, path.as_bstr()));
     let kept_in: BTreeSet<String> = matched.flat_map(|(_, change)| stores(change)).collect();
     delta.aside.retain(|_, change| stores(change).iter().any(|store| kept_in.contains(store)));
     let Delta { files, directories, .. } = &mut delta;
     // A directory goes with the files in it.
     let above = all_parents(files.keys().map(|file| file.as_bstr()));
-    directories.retain(|path, _| takes(path.as_bstr()) || above.contains(path.as_bstr()));
+    directories.retain(|path, _| selection.takes_directory(path.as_bstr()) || above.contains(path.as_bstr()));
     delta
 }
 

@@ -1,7 +1,7 @@
 //! Undo of just a part: one turn in the middle, some paths, by commits on top; and what the user
 //! does with turns beside: restore, checkpoint, branch, squash. Each of them is undone as a turn is.
 
-use crate::sandbox::{Mode, Sandbox};
+use crate::sandbox::{Mode, Sandbox, in_both_modes};
 use serde_json::json;
 
 /// Three turns that edit lines of `a.txt` far apart, and a file each.
@@ -278,6 +278,43 @@ fn a_pathspec_of_several_that_matches_nothing_is_told() {
     repo.assert_absent("f3.txt", "the other is taken out");
     assert_eq!(told.err().matches("nothing was changed that").count(), 1, "{told:?}");
     told.warns("nothing was changed that 'nosuch' matches");
+}
+
+#[test]
+fn an_empty_directory_is_named_by_a_pathspec_too() {
+    in_both_modes(|mode| {
+        let made = Sandbox::new();
+        let before = made.state();
+        made.turn(mode, "mkdir -p e/m e/n; echo b >b; chmod 700 e/m").success();
+        let after = made.state();
+        for named in ["e/m", "e", "e/m/", ":/e", "e/*"] {
+            let repo = made.copy();
+            let told = repo.oxundo(["undo", "--", named]);
+            told.success();
+            told.says(if named.starts_with("e/m") { ": 1 directory" } else { "directories" });
+            assert_eq!((repo.exists("e/m"), repo.exists("b")), (false, true), "{named}");
+            assert_eq!(repo.exists("e/n"), named.starts_with("e/m"), "{named}");
+            repo.redo();
+            repo.state().assert_is(&after, named);
+            repo.sh("rm -r e");
+            let there = repo.state();
+            repo.oxundo(["restore", "1", "--", named]).success();
+            assert_eq!((repo.exists("e/m"), repo.exists("e/n")), (true, !named.starts_with("e/m")), "{named}");
+            repo.undo();
+            repo.state().assert_is(&there, named);
+        }
+        // What the user has put there stays, and what has no such name is not denied of another.
+        made.sh("echo mine >e/m/mine");
+        made.oxundo(["undo", "--", "e/m"]).success();
+        assert!(made.exists("e/m/mine"));
+        made.sh("rm e/m/mine");
+        let there = made.state();
+        assert_ne!(made.oxundo(["undo", "--", "nosuch"]).code, 0);
+        assert_ne!(made.oxundo(["restore", "1", "--", "nosuch"]).code, 0);
+        made.state().assert_is(&there, "nothing");
+        made.undo();
+        made.state().assert_is(&before, "as a whole");
+    });
 }
 
 #[test]

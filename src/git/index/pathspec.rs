@@ -26,6 +26,11 @@ impl Selection<'_> {
     pub fn takes(&mut self, path: &BStr) -> bool {
         self.takes_all || self.given.is_included(path, Some(false))
     }
+
+    /// Whether a directory is meant, with or without what is in it.
+    pub fn takes_directory(&mut self, path: &BStr) -> bool {
+        self.takes_all || self.given.is_included(path, Some(true))
+    }
 }
 
 impl<'r> Index<'r> {

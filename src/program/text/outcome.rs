@@ -24,8 +24,13 @@ impl Outcome {
     }
 
     fn summary(&self) -> String {
-        let count = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
-        let mut text = count(self.plan.actions().len());
+        // Where there are files, their directories go without saying.
+        let mut text = match (self.plan.actions().len(), self.plan.directories.len()) {
+            (0, 1) => "1 directory".to_owned(),
+            (0, n) if n > 1 => format!("{n} directories"),
+            (1, _) => "1 file".to_owned(),
+            (n, _) => format!("{n} files"),
+        };
         for (name, from, to) in self.plan.tips() {
             text.push_str(&format!(", {}", moved(&sanitized(&name), from, to)));
         }
