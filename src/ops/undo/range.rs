@@ -430,6 +430,12 @@ fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
             refusal.hint(format!("run 'oxundo undo && oxundo redo --to {goal}' to go to it by where the branch began"))
         );
     }
+    if let (Some(to), Some(head)) = (view.timeline.node(goal)?.to, view.head.commit)
+        && Objects::new(view.repo).is_ancestor(to, head)?
+    {
+        let message = format!("turn {goal} was merged: nothing that is done in {} stands above it", here(view));
+        return Ok(Refusal::new(Code::Branch, message).hint("run 'oxundo log' to see the turns to which undo leads"));
+    }
     if let Some(switch) = switching::to_turn(view, &view.timeline.require_turn(goal)?)? {
         return Ok(refusal.hint(format!("run '{switch}' to go where it is done, then the same command again")));
     }
