@@ -51,6 +51,17 @@ pub fn rename(state: &mut Checkpoint, names: &Names) {
     }
 }
 
+/// Whether a turn changed names with each other, and these give them back: then those of its beginning are as they were.
+pub fn give_back(names: &Names, before: &Checkpoint, after: &Checkpoint) -> bool {
+    let moved = |name: &String| before.branches.get(name) != after.branches.get(name);
+    let is_as_before = || names.iter().all(|(from, to)| after.branches.get(from) == before.branches.get(to));
+    let (was, is) = (&before.head.branch, &after.head.branch);
+    let is_heads_as_before = || was != is && is.as_ref().and_then(|is| names.get(is)) == was.as_ref();
+    names.values().all(|to| names.contains_key(to))
+        && names.keys().any(moved)
+        && (is_as_before() || is_heads_as_before())
+}
+
 /// The branches that a turn moved beside HEAD's, and those that it switched between. Those of other worktrees are no matter.
 pub fn branches_of(before: &Checkpoint, after: &Checkpoint) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = branch_changes(before, after).into_keys().collect();
@@ -130,5 +141,21 @@ mod tests {
             state.branches.into_iter().collect::<Vec<_>>(),
             [("main".to_owned(), id(2)), ("other".to_owned(), id(3))]
         );
+    }
+
+    #[test]
+    fn names_that_a_turn_changed_are_given_back() {
+        let swapped = Names::from([("main".into(), "other".into()), ("other".into(), "main".into())]);
+        let began = state("main", &[("main", 1), ("other", 2)]);
+        let on = |on: &str, main, other| state(on, &[("main", main), ("other", other)]);
+        assert!(give_back(&swapped, &began, &on("other", 2, 1)), "by the turn, and back");
+        assert!(give_back(&swapped, &began, &on("other", 2, 3)), "with a commit on it");
+        assert!(
+            !give_back(&swapped, &began, &on("other", 1, 2)),
+            "the turn has switched, and the user changed the names"
+        );
+        assert!(!give_back(&swapped, &began, &on("main", 3, 2)), "the turn has committed");
+        let renamed = Names::from([("side".into(), "main".into())]);
+        assert!(!give_back(&renamed, &began, &on("main", 1, 2)));
     }
 }

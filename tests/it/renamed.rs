@@ -125,6 +125,37 @@ fn a_branch_that_turns_and_the_user_gave_names_in_turn_is_followed_by_one_walk_a
 }
 
 #[test]
+fn names_that_the_user_has_given_back_stay_so() {
+    let swap = "git branch -m tq; git branch -m other main; git branch -m tq other";
+    let back = "git branch -m tq; git branch -m main other; git branch -m tq main";
+    let beside = "git branch -m g tq; git branch -m h g; git branch -m tq h";
+    let cases = [
+        (swap.to_owned(), back),
+        (format!("echo 1 >n1; git add n1; git commit -qm one; {swap}"), back),
+        (beside.to_owned(), beside),
+        (format!("echo 1 >n1; git add n1; git commit -qm one; {beside}"), beside),
+    ];
+    for (turn, users) in cases {
+        let repo = Sandbox::new();
+        repo.sh("git branch g; git switch -qc other; echo mine >mine; git add mine; git commit -qm mine; git branch h; git switch -q main");
+        let before = repo.state();
+        repo.agent(&turn);
+        repo.sh(users);
+        let after = repo.state();
+        for _ in 0..2 {
+            // Where nothing is left to be taken back, that is said, or done.
+            let undone = repo.oxundo(["undo"]);
+            repo.state().assert_is(&before, &turn);
+            if undone.code != 0 {
+                break;
+            }
+            repo.redo();
+            repo.state().assert_is(&after, &turn);
+        }
+    }
+}
+
+#[test]
 fn a_state_of_a_branch_is_gone_to_under_its_new_name() {
     let repo = Sandbox::new();
     repo.agent(SWITCHED);

@@ -11,11 +11,11 @@ use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{
     Checkpoint, Head, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
 };
-use crate::model::names::{Names, branches_of, names_now, rename};
+use crate::model::names::{Names, branches_of, give_back, names_now, rename};
 use crate::model::place::base_of;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, putting_back};
-use crate::model::turn::Turn;
+use crate::model::turn::{CommitKind, Turn};
 use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
@@ -228,11 +228,13 @@ impl Way {
             }
         }
         if !names.is_empty() {
-            for state in [before, after] {
-                rename(state, &names);
+            let throughout = direction == Direction::Forward || !give_back(&names, before, after);
+            rename(after, &names);
+            if throughout {
+                rename(before, &names);
             }
             // The next walk may lead over it where the branch has been made again, without the reflog that tells.
-            self.renamed.push(Renamed { turn: turn.turn, names, throughout: true });
+            self.renamed.push(Renamed { turn: turn.turn, names, throughout });
         }
         Ok(())
     }
@@ -456,14 +458,21 @@ fn reworded(
     head: &Head,
 ) -> Option<Reworded> {
     let (from, to) = (after.head.commit?, head.commit?);
-    // The branch that it made is its own, whoever's the commit is.
+    // So it is with a turn's commit on which it only made a branch.
     let has_made = |name: &String| head.branch.as_ref() == Some(name) && !before.branches.contains_key(name);
-    let is_its = turn.knows(&from) || after.head.branch.as_ref().is_some_and(has_made);
+    let is_its = turn.knows(&from)
+        || after.head.branch.as_ref().is_some_and(has_made) && is_a_turns(view, from).unwrap_or(false);
     if from == to || !is_its || Objects::new(view.repo).likeness(from, to) != Likeness::Reworded {
         return None;
     }
     reword(after, from, to);
     Some(Reworded { turn: turn.turn, from, to })
+}
+
+/// Whether a turn has made a commit, by its note.
+fn is_a_turns(view: &View<'_>, commit: ObjectId) -> Result<bool> {
+    let notes = Refs::new(view.repo).notes_on(&[commit])?;
+    Ok(notes.iter().flatten().any(|note| note.commit == commit && note.kind == CommitKind::Agent))
 }
 
 /// The turn that ended on the commit upon which another turn's are made anew, where only the message of that has changed.

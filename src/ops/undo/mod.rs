@@ -1,5 +1,6 @@
 //! Undo and redo: both move the timeline's cursor and apply the difference.
 
+pub mod alone;
 pub mod conflict;
 pub mod leaving;
 pub mod legs;
@@ -281,9 +282,9 @@ impl PlannedUndo {
     fn under_new_names(&self, view: &View<'_>, number: u64) -> Result<(Turn, Checkpoint)> {
         let mut turn = view.timeline.require_turn(number)?;
         let mut after = view.timeline.checkpoint(number, Side::After)?;
-        for Renamed { names, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
+        for Renamed { names, throughout, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
             rename(&mut after, names);
-            for on in [&mut turn.began_on, &mut turn.branch].into_iter().flatten() {
+            for on in [&mut turn.began_on].into_iter().filter(|_| *throughout).chain([&mut turn.branch]).flatten() {
                 *on = names.get(on).unwrap_or(on).clone();
             }
             turn.logs = turn.logs.map(|logs| logs_under(names, logs, &Refs::new(view.repo)));

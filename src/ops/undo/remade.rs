@@ -59,8 +59,13 @@ impl Remade {
         let [before, after] = ends;
         let (Some(from), Some(to), Some(at)) = (before.head.commit, after.head.commit, at) else { return Ok(None) };
         let objects = Objects::new(view.repo);
-        let is_last = objects.likeness(to, at) == Likeness::Reworded;
-        if from == to || to == at || !turn.knows(&to) || is_last || !objects.is_reworded(to, at) {
+        // Where a turn only gave the branch another name, what the user has worded anew there is so under the old one.
+        let may_be = if from == to {
+            is_renamed(before, after)
+        } else {
+            turn.knows(&to) && objects.likeness(to, at) != Likeness::Reworded
+        };
+        if !may_be || to == at || !objects.is_reworded(to, at) {
             return Ok(None);
         }
         let (mut commits, mut old, mut new) = (BTreeMap::new(), to, at);
@@ -158,4 +163,10 @@ impl Remade {
         let is_new = |note: &Note| self.commits.values().any(|new| *new == note.commit);
         Ok(notes(timeline.repo, &turn).into_iter().filter(is_new).collect())
     }
+}
+
+/// Whether HEAD's branch has another name in the one state than in the other.
+fn is_renamed(before: &Checkpoint, after: &Checkpoint) -> bool {
+    let (Some(was), Some(is)) = (&before.head.branch, &after.head.branch) else { return false };
+    was != is && !after.branches.contains_key(was) && !before.branches.contains_key(is)
 }
