@@ -37,8 +37,6 @@ pub enum CommitOrigin {
     Elsewhere(u64, String),
     /// A turn of this worktree made it.
     OfWorktree(u64, String),
-    /// It was on a branch before this turn brought it onto another one, and would be on none.
-    OnNoOther(u64),
     /// Nobody recorded it.
     Unknown,
 }
@@ -81,12 +79,6 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let worktree = sanitized(&shown_name(worktree));
             format!("commit {} was made by turn {turn} of the worktree '{worktree}'", named(first))
         }
-        CommitOrigin::OnNoOther(turn) => {
-            format!(
-                "commit {} was there before turn {turn} brought it to '{branch}', and is on no other branch now",
-                named(first)
-            )
-        }
         CommitOrigin::Recorded | CommitOrigin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
@@ -100,12 +92,6 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let id = first.id.to_hex_with_len(10);
             return Err(Refusal::new(Code::Foreign, message)
                 .hint(format!("run 'git revert --no-edit {id}' to take that out by a commit on top"))
-                .commits(ids(leaving, foreign)));
-        }
-        CommitOrigin::OnNoOther(_) => {
-            let (short, id) = (first.id.to_hex_with_len(7), first.id.to_hex_with_len(10));
-            return Err(Refusal::new(Code::Foreign, message)
-                .hint(format!("run 'git branch kept-{short} {id}' to keep it on a branch, then the same command again"))
                 .commits(ids(leaving, foreign)));
         }
         _ => {

@@ -20,6 +20,7 @@ use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
 use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
+use crate::ops::undo::alone::left_behind;
 use crate::ops::undo::leaving::brings_published;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::{Prepared, head_moved};
@@ -75,7 +76,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: way_back(view, &plan, &goal)?,
     };
-    Ok(PlannedTurn { turns: turn.into_iter().collect(), ..PlannedTurn::new(plan, capture, Made::Branch, words) })
+    let (turns, warnings) = (turn.into_iter().collect(), left_behind(view, commit)?.into_iter().collect());
+    Ok(PlannedTurn { turns, warnings, ..PlannedTurn::new(plan, capture, Made::Branch, words) })
 }
 
 /// Undo leaves what others have by now where it is. What is uncommitted then may be in git's way back.

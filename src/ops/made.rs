@@ -39,8 +39,8 @@ pub struct PlannedTurn {
     pub conversations: Conversations,
     /// What stays as it is, and may not be as the state has it that is gone to.
     pub staying: Vec<BString>,
-    /// Turns of other lines that the user has merged: they stay, though they are newer than where it goes back to.
-    pub merged: Vec<u64>,
+    /// What else one should know of it.
+    pub warnings: Vec<String>,
 }
 
 /// What a turn that oxundo makes is called.
@@ -69,7 +69,7 @@ impl PlannedTurn {
     /// One that is about no turn, takes no conversation along, and leaves nothing of which one should know.
     pub fn new(plan: Plan, capture: Capture, made: Made, words: Words) -> Self {
         let (turns, conversations) = (Vec::new(), Conversations::default());
-        Self { plan, capture, made, words, turns, conversations, staying: Vec::new(), merged: Vec::new() }
+        Self { plan, capture, made, words, turns, conversations, staying: Vec::new(), warnings: Vec::new() }
     }
 
     /// Warns of what it leaves.
@@ -79,9 +79,7 @@ impl PlannedTurn {
         for path in &self.staying {
             view.warn(format!("{} stays as it is: that state does not say what was there", in_quotes(path.as_bstr())));
         }
-        for turn in &self.merged {
-            view.warn(format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too"));
-        }
+        self.warnings.iter().for_each(|warning| view.warn(warning.clone()));
         let (Made::Revert(turns) | Made::PartialRevert(turns) | Made::BackTo { turns, .. }) = &self.made else {
             return;
         };

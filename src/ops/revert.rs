@@ -111,7 +111,9 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         Which::Last(Extent::To(words)) => merged_since(view, resolve(view, words)?)?,
         _ => Vec::new(),
     };
-    Ok(PlannedTurn { conversations, merged, ..named(&turns, plan, capture, pathspecs) })
+    let stays = |turn| format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too");
+    let warnings = merged.into_iter().map(stays).collect();
+    Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, pathspecs) })
 }
 
 fn are_steps_of_one(first: &str, last: &str) -> bool {

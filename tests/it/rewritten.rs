@@ -455,6 +455,13 @@ fn a_branch_at_what_was_worded_anew_before_the_turn_and_since_goes_with_it() {
             repo.state().assert_is(&after, "redone");
             assert_eq!(repo.git(["for-each-ref", "refs/heads/keep"]), branches);
         }
+        let by_steps = repo.copy();
+        repo.oxundo(["undo", "2"]).success();
+        by_steps.undo();
+        by_steps.undo();
+        by_steps.state().assert_is(&repo.state(), "both at once");
+        repo.oxundo(["redo", "2"]).success();
+        repo.state().assert_is(&after, "and redone");
     }
 }
 
@@ -531,6 +538,158 @@ fn what_was_worded_anew_and_brought_to_another_branch_is_undone_by_one_walk() {
         by_steps.undo();
         by_steps.state().assert_is(&repo.state(), script);
     }
+}
+
+#[test]
+fn nothing_that_moves_a_branch_leaves_a_commit_of_the_users_on_none() {
+    let merge = "TURN git merge -q --ff-only feat";
+    let cases: [(&str, &[&str], &str); 9] = [
+        ("undo", &[merge, "git branch -d feat"], "undo"),
+        ("restore --exact", &[merge, "git branch -d feat"], "restore --exact 1:before"),
+        (
+            "a state before the branch",
+            &["TURN echo 1 >n1", "git reset -q --hard HEAD~1", merge, "git branch -d feat"],
+            "restore --exact 1:before",
+        ),
+        (
+            "redo of what took it off",
+            &["git merge -q --ff-only feat", "TURN git reset -q --hard HEAD~1", "oxundo undo", "git branch -d feat"],
+            "redo",
+        ),
+        (
+            "redo of what took it off, with a commit",
+            &[
+                "git merge -q --ff-only feat",
+                "TURN git reset -q --hard HEAD~1; echo 1 >n1; git add n1; git commit -qm one",
+                "oxundo undo",
+                "git branch -d feat",
+            ],
+            "redo",
+        ),
+        (
+            "redo of a deletion",
+            &["git branch copy feat", "TURN git branch -qD feat", "oxundo undo", "git branch -D copy"],
+            "redo",
+        ),
+        (
+            "redo of a move",
+            &["git branch -f other feat", "TURN git branch -f feat main", "oxundo undo", "git branch -D other"],
+            "redo",
+        ),
+        (
+            "redo of a name that another had",
+            &[
+                "git branch -f other feat",
+                "TURN git branch -M feat other",
+                "oxundo undo",
+                "git branch -D other",
+                "git switch -qc x",
+                "git switch -q main",
+            ],
+            "redo",
+        ),
+        (
+            "redo to another line",
+            &[
+                "TURN git merge -q --ff-only feat; echo 1 >n1; git add n1; git commit -qm one",
+                "oxundo undo",
+                "TURN echo 2 >n2; git add n2; git commit -qm two",
+                "oxundo redo --to 1",
+                "git branch -d feat",
+            ],
+            "redo --to 2",
+        ),
+    ];
+    check_all(cases.map(|(name, commands, typed)| (name.to_owned(), (commands, typed))), |(commands, typed)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch other; git switch -qc feat; echo mine >mine; git add mine; git commit -qm mine; git switch -q main");
+        let mine = repo.git(["rev-parse", "feat"]).trim().to_owned();
+        for command in *commands {
+            match (command.strip_prefix("TURN "), command.strip_prefix("oxundo ")) {
+                (Some(script), _) => drop(repo.agent(script)),
+                (_, Some(args)) => repo.oxundo(args.split(' ')).success(),
+                _ => drop(repo.sh(command)),
+            }
+        }
+        let on = || repo.git(["branch", "--contains", &mine, "--format=%(refname:short)"]);
+        let (there, had) = (repo.state(), on());
+        assert!(!had.is_empty());
+        let typed: Vec<&str> = typed.split(' ').collect();
+        let refusal = repo.refuses(&typed, "foreign");
+        repo.state().assert_is(&there, "nothing is done");
+        let hint = refusal["hints"][0].as_str().expect("a hint");
+        repo.sh(hint.split('\'').nth(1).expect("a line"));
+        repo.oxundo(&typed).success();
+        assert!(on().starts_with("kept-"), "it is on a branch: {:?}", on());
+    });
+}
+
+#[test]
+fn what_a_turn_itself_has_left_on_no_branch_is_so_again_by_redo() {
+    for script in
+        ["git reset -q --hard HEAD~1", "git commit -q --amend -m other", "git switch -q other; git branch -D main"]
+    {
+        let repo = Sandbox::new();
+        repo.sh("git branch other; echo mine >mine; git add mine; git commit -qm mine");
+        let before = repo.state();
+        repo.agent(script);
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.undo();
+            repo.state().assert_is(&before, script);
+            repo.redo();
+            repo.state().assert_is(&after, script);
+        }
+    }
+}
+
+#[test]
+fn what_the_user_words_anew_of_his_own_on_a_branch_that_a_turn_made_stays() {
+    // Under the old name it has the new words.
+    for amended in ["git commit -q --amend -m again", "git commit -q --amend --no-edit --author='Other <o@x>'"] {
+        let repo = Sandbox::new();
+        repo.sh("echo mine >mine; git add mine; git commit -qm mine");
+        repo.agent("git branch -m x");
+        repo.sh(amended);
+        let (after, mine) = (repo.state(), repo.git(["rev-parse", "HEAD"]));
+        for _ in 0..2 {
+            repo.undo();
+            assert_eq!(repo.git(["rev-parse", "refs/heads/main"]), mine, "{amended}");
+            assert_eq!(repo.git(["branch", "--format=%(refname:short)"]).trim(), "main");
+            repo.redo();
+            repo.state().assert_is(&after, amended);
+        }
+        let repo = Sandbox::new();
+        repo.sh("echo mine >mine; git add mine; git commit -qm mine");
+        repo.agent("git switch -qc x");
+        repo.sh(amended);
+        let there = repo.state();
+        repo.refuses(&["undo"], "branch");
+        repo.state().assert_is(&there, "nothing");
+    }
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >n1");
+    repo.agent("git branch -m x");
+    repo.sh("git commit -q --amend -m again");
+    let mine = repo.git(["rev-parse", "HEAD"]);
+    repo.undo();
+    assert_eq!(repo.git(["rev-parse", "refs/heads/main"]), mine, "the turn below stays, in the user's words");
+    repo.undo();
+    assert!(!repo.exists("n1"));
+}
+
+#[test]
+fn a_branch_from_a_detached_head_names_what_is_left_on_none() {
+    let repo = Sandbox::new();
+    repo.sh("git switch -q --detach");
+    repo.agent("echo 1 >n1; git add n1; git commit -qm one");
+    let plain = repo.copy().oxundo(["branch", "nb", "1"]);
+    assert!(!plain.err().contains("on no branch"), "{plain:?}");
+    repo.sh("echo mine >mine; git add mine; git commit -qm mine");
+    let mine = repo.git(["rev-parse", "HEAD"]).trim().to_owned();
+    let told = repo.oxundo(["branch", "nb", "1"]);
+    told.success();
+    told.warns(&format!("commit {} (mine) is on no branch: 'git branch kept-", &mine[..7]));
 }
 
 #[test]

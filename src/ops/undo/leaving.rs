@@ -5,7 +5,6 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
-use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
 use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
 use crate::model::guard;
@@ -13,11 +12,12 @@ use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::finishing;
-use crate::model::turn::{CommitKind, Made, Note, Turn};
+use crate::model::turn::{CommitKind, Made, Turn};
 use crate::ops::brought_back::{is_out, next_in, only, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
+use crate::ops::undo::alone::{Alone, goes_reworded, stays_reworded};
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, below};
 use crate::ops::view::View;
@@ -27,9 +27,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many commits that no turn knows are described, where there are more.
 const MANY: usize = 100;
-
-/// How many commits at most are looked at for one with another message.
-const NEAR: usize = 64;
 
 /// Checks every commit that the walk would take off a branch, for all its steps.
 pub fn check_commits(
@@ -41,44 +38,17 @@ pub fn check_commits(
     known: &[ObjectId],
 ) -> Result<()> {
     let (back, forward) = legs.split_at(range.back);
-    let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
     let walked = back.iter().zip(&range.turns).map(|(leg, turn)| (turn, &leg.goal.operation));
     let merges = merges_that_may_leave(view, walked)?;
-    let staying = staying_tips(back, now);
-    let check = |name: &str, hidden: &[ObjectId], at: ObjectId| -> Result<()> {
-        let mut leaving = Objects::new(view.repo).commits_between(hidden, at)?;
-        // Only so many can be the turns': among those on top of them there is one that may not leave.
-        leaving.truncate(ours + MANY);
-        let turns = to_branch(name, range, legs);
-        let mut described = described(view, op, &turns, &leaving, known)?;
-        described.iter_mut().filter(|commit| merges.contains(&commit.id)).for_each(|commit| commit.parents = 1);
-        if op == Op::Undo {
-            keep_found(view, &turns[..range.back], &mut described, (known, &staying))?;
-        }
-        if view.head.branch.as_deref() != Some(name) {
-            // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
-            for commit in described.iter_mut().filter(|commit| commit.origin == CommitOrigin::Unknown) {
-                if is_made_by_a_turn(view, commit)? {
-                    commit.origin = CommitOrigin::Recorded;
-                }
-            }
-        }
-        leave_reworded(view, &mut described, head_after(legs, now))?;
-        match guard::check(op, name, &described) {
-            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
-            Err(refusal) if op == Op::Undo => {
-                let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
-                Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
-            }
-            checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
-        }
-    };
+    let (staying, head) = (staying_tips(legs, now), head_after(legs, now));
+    let alone = Alone { view, known, staying, head, goals: legs.iter().map(|leg| &leg.goal).collect() };
+    let walk = Walk { view, op, range, legs, known, merges, head };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
         hidden.extend(held_by_operation(view, back)?);
-        check(&name, &hidden, at)?;
+        alone.check(&name, &walk.check(&name, &hidden, at)?)?;
         walk_tip(&mut then, &name, goal);
     }
     for (name, at, goal) in moving_tips(forward, &then) {
@@ -90,11 +60,76 @@ pub fn check_commits(
         let begins_at = leg.start.branches.get(&name).copied().or(leg.start.head.commit);
         // Commits that the turn itself took off a branch may leave it again; only later commits count.
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
-        check(&name, &hidden, at)?;
+        walk.check(&name, &hidden, at)?;
+        alone.check(&name, &taken_off(&Objects::new(view.repo), at, goal, &alone.staying)?)?;
         check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), at)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
+}
+
+/// A walk, and what is known of the commits that it takes off branches.
+struct Walk<'a, 'v> {
+    view: &'a View<'v>,
+    op: Op,
+    range: &'a TurnRange,
+    legs: &'a [Leg],
+    /// Those that the user has put in the place of the turns'.
+    known: &'a [ObjectId],
+    /// The merges that may leave.
+    merges: BTreeSet<ObjectId>,
+    /// Where HEAD goes.
+    head: Option<ObjectId>,
+}
+
+impl Walk<'_, '_> {
+    /// The commits that leave a branch, which is at this one, but for what the hidden ones have; an error where one of them must not.
+    fn check(&self, name: &str, hidden: &[ObjectId], at: ObjectId) -> Result<Vec<ObjectId>> {
+        let Self { view, op, range, legs, known, .. } = *self;
+        let objects = Objects::new(view.repo);
+        let mut leaving = objects.commits_between(hidden, at)?;
+        // Only so many can be the turns': among those on top of them there is one that may not leave.
+        let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
+        leaving.truncate(ours + MANY);
+        let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
+        let is_beside = view.head.branch.as_deref() != Some(name);
+        for commit in &mut described {
+            if self.merges.contains(&commit.id) {
+                commit.parents = 1;
+            }
+            // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
+            let may_be_turns = is_beside && commit.origin == CommitOrigin::Unknown;
+            let is_recorded = commit.origin == CommitOrigin::Recorded
+                || may_be_turns && is_made_by_a_turn(view, commit)?
+                || goes_reworded(&objects, known, commit.id)
+                || stays_reworded(&objects, self.head, commit.id)?;
+            if is_recorded {
+                commit.origin = CommitOrigin::Recorded;
+            }
+        }
+        match guard::check(op, name, &described) {
+            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
+            Err(refusal) if op == Op::Undo => {
+                let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
+                Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
+            }
+            checked => Ok(checked.map(|()| leaving).map_err(|refusal| in_the_middle(view, refusal))?),
+        }
+    }
+}
+
+/// The commits that leave a branch, which is here and goes there.
+pub fn taken_off(
+    objects: &Objects<'_>,
+    at: ObjectId,
+    goal: Option<ObjectId>,
+    staying: &[ObjectId],
+) -> Result<Vec<ObjectId>> {
+    match goal {
+        Some(goal) if at == goal || objects.is_ancestor(at, goal)? => Ok(Vec::new()),
+        Some(goal) => objects.commits_between(&[goal], at),
+        None => objects.commits_between(staying, at),
+    }
 }
 
 /// The turns of a walk, each with the commits that it brought to this branch: what it found, and brought to another one alone, is none
@@ -105,20 +140,6 @@ fn to_branch(name: &str, range: &TurnRange, legs: &[Leg]) -> Vec<Turn> {
         turn.commits.retain(|commit| commit.kind != CommitKind::Found);
     }
     turns
-}
-
-/// What stays where HEAD goes, and has another message there, may leave: nothing else of it is lost.
-fn leave_reworded(view: &View<'_>, leaving: &mut [Leaving], goal: Option<ObjectId>) -> Result<()> {
-    let objects = Objects::new(view.repo);
-    let is_others = |commit: &&mut Leaving| commit.origin != CommitOrigin::Recorded;
-    let Some(goal) = goal.filter(|_| leaving.iter_mut().any(|commit| is_others(&commit))) else { return Ok(()) };
-    let stays = objects.newest_first(goal).take(NEAR)?;
-    for commit in leaving.iter_mut().filter(is_others) {
-        if stays.iter().any(|stays| objects.is_reworded(commit.id, *stays)) {
-            commit.origin = CommitOrigin::Recorded;
-        }
-    }
-    Ok(())
 }
 
 /// Where the commit in the way is a turn's that is to stay, as the user has put them in another order, the way out is to take out
@@ -389,38 +410,6 @@ pub fn described(
         });
     }
     Ok(leaving)
-}
-
-/// What a turn found and brought onto a branch leaves that with it; but not what was on a branch then, and would be on none.
-fn keep_found(
-    view: &View<'_>,
-    back: &[Turn],
-    leaving: &mut [Leaving],
-    (known, staying): (&[ObjectId], &[ObjectId]),
-) -> Result<()> {
-    let objects = Objects::new(view.repo);
-    for turn in back {
-        let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found);
-        // What is another's of these turns, in the user's words, goes with that.
-        let found: BTreeSet<ObjectId> = found.map(|commit| commit.id).filter(|id| !known.contains(id)).collect();
-        let all: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(|id| found.contains(id)).collect();
-        if all.is_empty() {
-            continue;
-        }
-        let stays = objects.reachable_from(staying, &all)?;
-        let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-        let tips: Vec<ObjectId> = before.branches.into_values().chain(before.head.commit).collect();
-        let was_there = objects.reachable_from(&tips, &all)?;
-        let is_lost = |commit: &Leaving| {
-            // Agents in several worktrees may make the very same commit within a second: it is none of the user's.
-            let is_agents = |note: &Note| note.commit == commit.id && note.kind == CommitKind::Agent;
-            was_there.contains(&commit.id) && !stays.contains(&commit.id) && !commit.notes.iter().any(is_agents)
-        };
-        for commit in leaving.iter_mut().filter(|commit| found.contains(&commit.id) && is_lost(commit)) {
-            commit.origin = CommitOrigin::OnNoOther(turn.turn);
-        }
-    }
-    Ok(())
 }
 
 /// Whether a turn of this worktree has made a commit, by its record: nothing of the user's is in that.

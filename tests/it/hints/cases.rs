@@ -192,7 +192,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e w.txt",
     ),
     case(
-        "commit … was there before turn … brought it to '…', and is on no other branch now",
+        "commit … (…) would be on no branch: '…' alone has it now",
         "git switch -qc feat; echo f >mine; git add mine; git commit -qm mine; git switch -q -; turn 'git merge -q --ff-only feat'; git branch -qD feat",
         "oxundo undo",
         "! test -e mine && git grep -q f $(git branch --list 'kept-*' --format='%(refname)') -- mine",
@@ -251,6 +251,11 @@ pub(super) const CASES: &[Case] = &[
         "git switch -q --orphan o; own; git worktree add -q ../w main; echo mine >two",
         "oxundo undo",
         "! test -e two && git show stash@{0}^3:two | grep mine",
+    ),
+    none(
+        "turn … was merged: nothing that is done in … stands above it",
+        "git switch -qc third HEAD~1; turn 'echo 3 >n3'; git switch -q -; git merge -q --no-ff -m mg third; turn 'echo 4 >n4'",
+        "oxundo undo --revert --to 3",
     ),
     case(
         "turn … is not among the turns of …",

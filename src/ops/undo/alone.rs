@@ -1,0 +1,118 @@
+//! Commits that would be on no branch: what the user has on one stays on one, though a turn has brought it to the branch that
+//! moves, or took it off that one.
+//!
+//! ```text
+//!   feat          c0 ── u        the turn brought main to u; the user has deleted feat since: undo of the turn, which
+//!   main          c0 ── u        leads main back to c0, would leave u on no branch
+//! ```
+
+use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
+use crate::git::refs::Refs;
+use crate::git::timeline::stored::Side;
+use crate::model::checkpoint::{Checkpoint, short_branch};
+use crate::model::turn::{CommitKind, Note};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+
+/// How many commits at most are looked at for one with another message.
+const NEAR: usize = 64;
+
+/// What is known of where a plan leads.
+pub struct Alone<'a, 'v> {
+    /// The repository.
+    pub view: &'a View<'v>,
+    /// The commits that go with the turns, whoever made them.
+    pub known: &'a [ObjectId],
+    /// The tips of the branches afterwards, and of HEAD.
+    pub staying: Vec<ObjectId>,
+    /// Where HEAD is afterwards.
+    pub head: Option<ObjectId>,
+    /// The states that it leads to: what was on no branch there either, may be on none.
+    pub goals: Vec<&'a Checkpoint>,
+}
+
+impl Alone<'_, '_> {
+    /// Refuses to take these commits off a branch where one of them was on one when the state was recorded that is gone to, or when
+    /// the turn began that found it; is no turn's own; and would be on none.
+    pub fn check(&self, name: &str, leaving: &[ObjectId]) -> Result<()> {
+        if leaving.is_empty() {
+            return Ok(());
+        }
+        let (view, objects) = (self.view, Objects::new(self.view.repo));
+        let notes = Refs::new(view.repo).notes_on(leaving)?;
+        let (mut others, mut found_by) = (Vec::new(), Vec::new());
+        for (id, notes) in leaving.iter().zip(&notes) {
+            let is_own = |note: &&Note| note.commit == *id;
+            // Agents in several worktrees may make the very same commit within a second.
+            let is_a_turns = notes.iter().filter(is_own).any(|note| note.kind != CommitKind::Found);
+            if is_a_turns || self.known.contains(id) || goes_reworded(&objects, self.known, *id) {
+                continue;
+            }
+            others.push(*id);
+            let here = notes.iter().filter(is_own).filter(|note| note.worktree == view.repo.worktree_id());
+            found_by.extend(here.map(|note| note.turn));
+        }
+        if others.is_empty() {
+            return Ok(());
+        }
+        let stays = objects.reachable_from(&[self.staying.clone(), objects.remote_tip_ids()?].concat(), &others)?;
+        others.retain(|id| !stays.contains(id));
+        found_by.sort_unstable();
+        found_by.dedup();
+        let mut began = Vec::new();
+        for turn in found_by {
+            if view.timeline.find_turn(turn)?.is_some() {
+                began.push(view.timeline.checkpoint(turn, Side::Before)?);
+            }
+        }
+        for then in self.goals.iter().copied().chain(&began) {
+            let tips: Vec<ObjectId> = then.branches.values().copied().chain(then.head.commit).collect();
+            let was_there = objects.reachable_from(&tips, &others)?;
+            for id in others.iter().filter(|id| was_there.contains(*id)) {
+                if !stays_reworded(&objects, self.head, *id)? {
+                    return Err(refusal(&objects, name, *id)?.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a commit goes with the turns under another message by now, which one of these has.
+pub fn goes_reworded(objects: &Objects<'_>, known: &[ObjectId], commit: ObjectId) -> bool {
+    known.iter().any(|known| objects.is_reworded(commit, *known))
+}
+
+/// Whether a commit stays in the history of where HEAD goes, with another message: nothing else of it is lost.
+pub fn stays_reworded(objects: &Objects<'_>, head: Option<ObjectId>, commit: ObjectId) -> Result<bool> {
+    let stays = head.map(|head| objects.newest_first(head).take(NEAR)).transpose()?;
+    Ok(stays.into_iter().flatten().any(|stays| objects.is_reworded(commit, stays)))
+}
+
+fn refusal(objects: &Objects<'_>, name: &str, id: ObjectId) -> Result<Refusal> {
+    let (short, subject, name) = (id.to_hex_with_len(7), objects.commit_subject(id)?, short_branch(name));
+    let message = format!("commit {short} ({subject}) would be on no branch: '{name}' alone has it now");
+    Ok(Refusal::new(Code::Foreign, message)
+        .hint(format!("run '{}' to keep it on a branch, then the same command again", keeping(id)))
+        .commits(vec![id]))
+}
+
+fn keeping(id: ObjectId) -> String {
+    format!("git branch kept-{} {}", id.to_hex_with_len(7), id.to_hex_with_len(10))
+}
+
+/// What one should know where a detached HEAD goes to this commit: as git says it, that the user's commits there are on no branch.
+pub fn left_behind(view: &View<'_>, goal: ObjectId) -> Result<Option<String>> {
+    let (None, Some(at)) = (&view.head.branch, view.head.commit) else { return Ok(None) };
+    let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
+    let tips: Vec<ObjectId> = refs.branches()?.into_values().chain([goal]).collect();
+    let left = objects.commits_between(&tips, at)?;
+    let notes = refs.notes_on(&left)?;
+    let is_agents = |id: ObjectId, note: &Note| note.commit == id && note.kind == CommitKind::Agent;
+    let mut users = left.iter().zip(&notes).filter(|(id, notes)| !notes.iter().any(|note| is_agents(**id, note)));
+    let Some((id, _)) = users.next() else { return Ok(None) };
+    let (short, subject, line) = (id.to_hex_with_len(7), objects.commit_subject(*id)?, keeping(*id));
+    Ok(Some(format!("commit {short} ({subject}) is on no branch: '{line}' keeps it")))
+}
