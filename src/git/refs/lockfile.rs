@@ -33,9 +33,15 @@ pub const PACKED: &str = "packed-refs";
 /// How making a lock fails where somebody has it.
 const TAKEN: ErrorKind = ErrorKind::AlreadyExists;
 
-/// For how many milliseconds somebody's lock is waited for where git's own keys do not say it. git waits for 100, in which a
-/// housekeeping of its own on a busy machine is not over, and what it refuses then is soon done again; an undo is not.
-const UNLESS_SET: i64 = 1500;
+/// How long somebody's lock is waited for where git's own keys do not say it. git waits for 100 ms, in which a housekeeping of its
+/// own on a busy machine is not over, and what it refuses then is soon done again; an undo is not.
+const UNLESS_SET: Duration = Duration::from_millis(1500);
+
+/// While a lock is younger than this, whoever made it may be at work still, on a machine that has much else to do: it is waited for longer,
+const YOUNG: Duration = Duration::from_secs(5);
+
+/// but no longer than this, however many have it one after the other.
+const MOST: Duration = Duration::from_secs(15);
 
 /// How often the directory of a lock may be gone again.
 const TRIES: u32 = 10;
@@ -137,12 +143,16 @@ impl<'r> RefLocks<'r> {
     pub fn take(&mut self, name: &str) -> Result<()> {
         let lock = self.refs.ref_lock(name);
         let (begun, patience) = (Instant::now(), self.patience(name));
+        let is_over = || match patience {
+            Some(patience) => begun.elapsed() >= patience,
+            None => begun.elapsed() >= UNLESS_SET && (begun.elapsed() >= MOST || !is_young(&lock)),
+        };
         let mut tries = 0..TRIES;
         loop {
             match self.make(&lock) {
                 Ok(()) => break,
                 Err(error) if error.kind() == TAKEN => {
-                    if begun.elapsed() >= patience {
+                    if is_over() {
                         return Err(locked_error(&lock, &format!("'{}'", short_branch(name))));
                     }
                     std::thread::sleep(PAUSE);
@@ -204,15 +214,16 @@ impl<'r> RefLocks<'r> {
         })
     }
 
-    fn patience(&self, name: &str) -> Duration {
+    /// How long a lock is waited for, where the user says so.
+    fn patience(&self, name: &str) -> Option<Duration> {
         let key = match name {
             PACKED => "core.packedRefsTimeout",
             _ if name.ends_with(LIST) => "reftable.lockTimeout",
             _ => "core.filesRefLockTimeout",
         };
-        let set = self.refs.repo.gix.config_snapshot().integer(key).unwrap_or(UNLESS_SET);
+        let set = self.refs.repo.gix.config_snapshot().integer(key)?;
         // Less than nothing is for ever.
-        Duration::from_millis(set.try_into().unwrap_or(u64::MAX))
+        Some(Duration::from_millis(set.try_into().unwrap_or(u64::MAX)))
     }
 
     /// Puts a link to a ref's name in the place of a file whose lock is held.
@@ -285,6 +296,13 @@ fn release(lock: &Path) -> std::io::Result<()> {
     std::fs::remove_dir(lock)
 }
 
+/// Whether a lock was made so lately that whoever made it may still be at work.
+fn is_young(lock: &Path) -> bool {
+    let made = lock.symlink_metadata().and_then(|about| about.modified());
+    // One that has just gone is tried again; of a clock that was set back nothing is known.
+    made.map_or(true, |made| made.elapsed().is_ok_and(|age| age < YOUNG))
+}
+
 /// Whether this lock is one that the mark with this content tells of.
 fn is_marked(lock: &Path, content: &[u8]) -> bool {
     let Ok(about) = lock.symlink_metadata() else { return false };
@@ -308,6 +326,7 @@ pub fn locked_error(lock: &Path, what: &str) -> anyhow::Error {
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
+    use std::time::SystemTime;
 
     /// The locks there are.
     fn locks(f: &Fixture) -> Vec<&'static str> {
@@ -325,11 +344,36 @@ mod tests {
             held.patience(name)
         };
         let f = Fixture::new();
-        assert_eq!(waits(&f, "HEAD"), Duration::from_millis(1500));
-        assert_eq!(waits(&f, PACKED), Duration::from_millis(1500));
+        assert_eq!((waits(&f, "HEAD"), waits(&f, PACKED)), (None, None));
         let f = Fixture::with(&["core.filesRefLockTimeout=70", "core.packedRefsTimeout=-1"]);
-        assert_eq!(waits(&f, "HEAD"), Duration::from_millis(70));
-        assert!(waits(&f, PACKED) > Duration::from_secs(1 << 30), "for ever");
+        assert_eq!(waits(&f, "HEAD"), Some(Duration::from_millis(70)));
+        assert!(waits(&f, PACKED) > Some(Duration::from_secs(1 << 30)), "for ever");
+    }
+
+    #[test]
+    fn a_lock_that_may_be_of_somebody_at_work_is_waited_for_longer() {
+        let f = Fixture::new();
+        f.commit("a", "one");
+        let refs = Refs::new(&f.repo);
+        let lock = refs.ref_lock("refs/heads/main");
+        let made = File::create_new(&lock).expect("a lock of another's");
+        assert!(is_young(&lock), "it is at work");
+        let minute = Duration::from_secs(60);
+        for then in [SystemTime::now() - minute, SystemTime::now() + minute] {
+            made.set_modified(then).expect("set its time");
+            assert!(!is_young(&lock), "it has crashed, or the clock was set");
+        }
+        let mut held = RefLocks::begin(refs, &["refs/heads/main"]).expect("begin");
+        assert!(held.take("refs/heads/main").is_err(), "it is not waited for without end");
+        made.set_modified(SystemTime::now()).expect("set its time");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Longer than the lock of a crashed one is waited for.
+                std::thread::sleep(UNLESS_SET + UNLESS_SET / 2);
+                std::fs::remove_file(&lock).expect("it is done");
+            });
+            held.take("refs/heads/main").expect("it was waited for");
+        });
     }
 
     #[test]
