@@ -2,6 +2,7 @@
 
 use crate::git::apply::Apply;
 use crate::git::apply::refusals::changed_meanwhile;
+use crate::git::durable::Durable;
 use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::tree::entry_kind;
@@ -43,6 +44,10 @@ impl Apply<'_> {
             if !same_entries(&Index::new(self.repo).index_entries(&now, entry.path.as_bstr())?, &entry.from) {
                 return Err(changed_meanwhile(entry.path.as_bstr()));
             }
+        }
+        // With the files that it writes, all at once.
+        if plan.changes_files() && Durable::new(self.repo).is_on() {
+            lock.flush_later();
         }
         lock.expect_set(&self.moves_away_from_the_worktree(plan))?;
         Ok(IndexWork::Moves(lock, self.rewritten_entries(plan)?))

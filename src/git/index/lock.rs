@@ -4,11 +4,12 @@ use crate::git::index::Index;
 use crate::git::refs::lockfile::locked_error;
 use crate::git::repo::process::{Git, Waiting};
 use crate::git::repo::scratch::remove_if_there;
+use crate::git::repo::threads::{both, start};
 use crate::git::repo::{Repo, Stamp};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
 use gix::index::File as IndexFile;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -17,10 +18,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often a lock of git's is looked at.
 const PAUSE: Duration = Duration::from_millis(25);
+
+/// An index of so many entries takes longer to copy than a thread to start.
+const LARGE: usize = if cfg!(test) { 2 } else { 4096 };
 
 /// The directory of stand-in files that `git add -N` is shown as its worktree, in the scratch directory.
 pub const STAND_IN: &str = "stand-in";
@@ -40,6 +45,10 @@ pub struct IndexLock<'repo> {
     pub stager: RefCell<Option<Stager>>,
     /// The copy as it was last read or written by oxundo, while no git has written it since.
     known: RefCell<Option<Arc<IndexFile>>>,
+    /// What is to be written, as it is begun: the same as this one.
+    draft: RefCell<Option<(Arc<IndexFile>, JoinHandle<IndexFile>)>>,
+    /// Whether whoever holds it makes the index durable, when all is done.
+    is_flushed_later: Cell<bool>,
 }
 
 /// A started git command that waits on stdin for the paths to stage.
@@ -91,6 +100,8 @@ impl<'r> Index<'r> {
             copy,
             stager: RefCell::default(),
             known: RefCell::default(),
+            draft: RefCell::default(),
+            is_flushed_later: Cell::default(),
         };
         held.start_copy()?;
         Ok(held)
@@ -163,12 +174,35 @@ impl IndexLock<'_> {
         Ok(index)
     }
 
+    /// Begins a draft of the index, where that takes long, in a thread of its own: it is ready when the files are.
+    pub fn begin_draft(&self) -> Result<()> {
+        let index = self.read()?;
+        if index.entries().len() >= LARGE {
+            let from = Arc::clone(&index);
+            let thread = start(move || (*from).clone()).ok();
+            self.draft.replace(thread.map(|thread| (index, thread)));
+        }
+        Ok(())
+    }
+
+    /// An index to be changed and written, the same as this one.
+    pub fn draft_of(&self, index: &Arc<IndexFile>) -> IndexFile {
+        let begun = self.draft.take().filter(|(of, _)| Arc::ptr_eq(of, index));
+        let draft = begun.and_then(|(_, thread)| thread.join().ok());
+        draft.unwrap_or_else(|| (**index).clone())
+    }
+
+    /// Leaves it to the caller to make the index durable, when all is done.
+    pub fn flush_later(&self) {
+        self.is_flushed_later.set(true);
+    }
+
     /// What a git may have written is read again.
     pub fn forget(&self) {
         self.known.take();
     }
 
-    /// Makes this index, with these bytes, the copy.
+    /// Makes this index the copy, with these bytes, to which their checksum comes.
     pub fn replace_copy(&self, bytes: &[u8], index: IndexFile) -> Result<()> {
         // Never into the file: it may be the index itself, under a second name. And never without it: where the new one
         // cannot be written, the copy is as it was.
@@ -176,10 +210,10 @@ impl IndexLock<'_> {
         new.push(".new");
         let new = PathBuf::from(new);
         // Who has git flush anything may have it flush the index.
-        let flushes = self.repo.setting("core.fsync").is_some();
+        let flushes = !self.is_flushed_later.get() && self.repo.setting("core.fsync").is_some();
         File::create_new(&new)
             .and_then(|mut file| {
-                file.write_all(bytes)?;
+                write_with_checksum(&mut file, bytes, index.object_hash())?;
                 if flushes { file.sync_all() } else { Ok(()) }
             })
             .and_then(|()| std::fs::rename(&new, &self.copy))
@@ -222,6 +256,19 @@ impl IndexLock<'_> {
     pub fn path(&self) -> &Path {
         &self.copy
     }
+}
+
+/// Writes an index, and its checksum, which is made meanwhile where that takes long.
+fn write_with_checksum(file: &mut File, bytes: &[u8], kind: gix::hash::Kind) -> std::io::Result<()> {
+    let checksum = || {
+        let mut hasher = gix::hash::hasher(kind);
+        hasher.update(bytes);
+        hasher.try_finalize().map_err(std::io::Error::other)
+    };
+    let mut write = || file.write_all(bytes);
+    let (checksum, written) = if bytes.len() < LARGE * 64 { (checksum(), write()) } else { both(checksum, write) };
+    written?;
+    file.write_all(checksum?.as_bytes())
 }
 
 /// Sleeps for a moment; an error once `wait` is over.

@@ -18,11 +18,13 @@ use std::path::Path;
 const MOST_GIVEN: usize = 100;
 
 impl IndexLock<'_> {
-    /// Starts the git that [`Self::set`] needs, so that it reads the index while oxundo does other work. `moves` are
+    /// Begins what [`Self::set`] needs, a draft of the index or the git that writes it, while oxundo does other work. `moves` are
     /// those to entries that will differ from the worktree. Not in a sparse checkout: there git looks at once which
     /// files are on disk, and these have not been written yet.
     pub fn expect_set(&self, given: &[&IndexMove]) -> Result<()> {
-        if !Index::new(self.repo).is_sparse_checkout() && !write::is_plain(self)? {
+        if write::is_plain(self)? {
+            self.begin_draft()?;
+        } else if !Index::new(self.repo).is_sparse_checkout() {
             let given = if given.len() > MOST_GIVEN { &[] } else { given };
             self.stager.replace(Some(self.stager(given)?));
         }
