@@ -383,13 +383,16 @@ impl Planner<'_, '_> {
             && resolved(self.edits, &now, change, remembered).is_none()
     }
 
-    /// The user may have deleted a directory with all that is in it, of which a file is overwritten.
+    /// The user may have deleted a directory with all that is in it, of which a file is overwritten, or one comes back that was empty.
     fn make_directories(&mut self, way_back: &mut ReturnState) {
         if self.present.missing.is_empty() {
             return;
         }
         let written = self.files.iter().filter(|(_, to)| to.is_some()).map(|(path, _)| path.as_bstr());
-        let needed: BTreeSet<BString> = all_parents(written).into_iter().map(ToOwned::to_owned).collect();
+        let is_made =
+            |(path, to): &(&BString, &Option<u32>)| to.is_some() && !self.present.directories.contains_key(*path);
+        let made = self.directories.iter().filter(is_made).map(|(path, _)| path.as_bstr());
+        let needed: BTreeSet<BString> = all_parents(written.chain(made)).into_iter().map(ToOwned::to_owned).collect();
         for (path, mode) in self.present.missing.iter().filter(|(path, _)| needed.contains(*path)) {
             if !self.directories.contains_key(path) {
                 self.directories.insert(path.clone(), Some(*mode));

@@ -115,9 +115,12 @@ impl Line {
                 }
                 (commit.origin, made_as) = (CommitOrigin::Recorded, original);
             }
-            let mut made = turns.iter().flat_map(|turn| &turn.commits);
-            if made.any(|known| known.id == made_as && known.kind == CommitKind::Dirty) {
-                line.dirty.insert(commit.id);
+            let known = turns.iter().flat_map(|turn| &turn.commits).find(|known| known.id == made_as);
+            match known.map(|known| known.kind) {
+                Some(CommitKind::Dirty) => drop(line.dirty.insert(commit.id)),
+                // What a turn only brought onto the branch is somebody else's.
+                Some(CommitKind::Found) if !is_a_turns(&commit) => commit.origin = CommitOrigin::Unknown,
+                Some(CommitKind::Found | CommitKind::Agent) | None => {}
             }
             line.commits.push(commit);
         }
@@ -135,6 +138,11 @@ impl Line {
     fn check(&self, view: &View<'_>) -> Result<(), Refusal> {
         guard::check(Op::Squash, view.head.stack(), &self.commits)
     }
+}
+
+/// Whether an agent made a commit, in whatever worktree.
+fn is_a_turns(commit: &Leaving) -> bool {
+    commit.notes.iter().any(|note| note.commit == commit.id && note.kind == CommitKind::Agent)
 }
 
 /// How many turns are looked through for those above what is in the way.

@@ -318,6 +318,37 @@ fn an_empty_directory_is_named_by_a_pathspec_too() {
 }
 
 #[test]
+fn an_empty_directory_comes_back_with_those_above_that_are_gone() {
+    in_both_modes(|mode| {
+        for (turn, users, line) in [
+            ("rmdir n/o/p; echo g >g", "git clean -fdq", "undo"),
+            ("rmdir n/o/p; echo g >g", "rm -r n", "undo --only 1"),
+            ("rm -r n; echo g >g", "true", "undo -- n/o"),
+            ("rm -r n; echo g >g", "true", "undo -- :(glob)**/p"),
+        ] {
+            let repo = Sandbox::new();
+            repo.sh("mkdir -p n/o/p");
+            repo.turn(mode, turn).success();
+            repo.sh(users);
+            let there = repo.state();
+            repo.oxundo(line.split(' ').map(str::to_owned)).success();
+            assert!(repo.exists("n/o"), "{line}");
+            repo.redo();
+            repo.state().assert_is(&there, line);
+        }
+        let repo = Sandbox::new();
+        repo.sh("mkdir n; echo k >n/k; git add n; git commit -qm k");
+        repo.turn(mode, "mkdir n/o; echo g >g").success();
+        repo.undo();
+        repo.sh("rm -r n");
+        repo.redo();
+        assert!(repo.exists("n/o") && !repo.exists("n/k"));
+        repo.undo();
+        assert!(!repo.exists("n/o"));
+    });
+}
+
+#[test]
 fn what_a_turn_put_in_the_place_of_what_is_restored_goes() {
     for (was, script) in [
         ("rm -f README.txt; mkdir -p dd; echo 1 >dd/f", "rm -r dd; echo file >dd; echo A >a"),

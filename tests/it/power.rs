@@ -524,4 +524,7 @@ fn the_index_is_flushed_for_who_has_git_flush_it() {
     assert_eq!(flushes(), 0, "nothing waits where nothing is to");
     repo.git(["config", "core.fsync", "all"]);
     assert_ne!(flushes(), 0, "git would");
+    repo.git(["config", "--unset", "oxundo.fsync"]);
+    let points = flush_points(&repo, &["undo"]);
+    assert!((1..=2).contains(&points), "it is, with the files, and not by itself: {points}");
 }

@@ -125,6 +125,43 @@ fn a_branch_that_turns_and_the_user_gave_names_in_turn_is_followed_by_one_walk_a
 }
 
 #[test]
+fn the_users_name_of_a_branch_to_which_a_turn_switched_stays_by_one_walk_and_by_several() {
+    for more in ["true", "echo 2 >n2; git add n2; git commit -qm two"] {
+        let repo = Sandbox::new();
+        repo.sh("git branch other");
+        repo.agent("git switch -q other");
+        repo.sh("git branch -m u1");
+        repo.agent(&format!("git branch -m y; {more}"));
+        let (after, by_steps) = (repo.state(), repo.copy());
+        repo.oxundo(["undo", "2"]).success();
+        assert_eq!(repo.git(["branch", "--format=%(refname:short)"]).trim(), "main\nu1");
+        by_steps.undo();
+        by_steps.undo();
+        by_steps.state().assert_is(&repo.state(), more);
+        for repo in [&repo, &by_steps] {
+            repo.oxundo(["redo", "2"]).success();
+            repo.state().assert_is(&after, more);
+        }
+    }
+}
+
+#[test]
+fn a_new_name_stays_where_the_message_was_changed_too() {
+    let repo = Sandbox::new();
+    repo.sh("echo mine >mine; git add mine; git commit -qm mine");
+    repo.agent("git branch -m x");
+    repo.sh("git commit -q --amend -m again");
+    repo.agent("echo 2 >n2; git add n2; git commit -qm two");
+    repo.sh("git branch -m u2");
+    let after = repo.state();
+    for steps in [&["2"][..], &["1"]] {
+        repo.oxundo([&["undo"], steps].concat()).success();
+        repo.oxundo([&["redo"], steps].concat()).success();
+        repo.state().assert_is(&after, "under the user's name");
+    }
+}
+
+#[test]
 fn names_that_the_user_has_given_back_stay_so() {
     let swap = "git branch -m tq; git branch -m other main; git branch -m tq other";
     let back = "git branch -m tq; git branch -m main other; git branch -m tq main";

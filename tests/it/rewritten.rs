@@ -625,6 +625,47 @@ fn nothing_that_moves_a_branch_leaves_a_commit_of_the_users_on_none() {
 }
 
 #[test]
+fn what_a_tag_a_remote_or_another_worktree_has_may_leave_the_branches() {
+    let kept = [
+        "git tag v1 feat",
+        "git tag -a -m v1 v1 feat",
+        "git worktree add -q --detach ../x feat",
+        "git push -q origin feat",
+    ];
+    for kept in kept {
+        let repo = Sandbox::new();
+        repo.remote("origin");
+        repo.sh("git switch -qc feat; echo mine >mine; git add mine; git commit -qm mine; git switch -q main");
+        let base = repo.git(["rev-parse", "HEAD"]);
+        repo.agent("git merge -q --ff-only feat");
+        repo.sh(&format!("{kept}; git branch -qD feat"));
+        let typed: &[&str] = if kept.contains("push") { &["restore", "--exact", "1:before"] } else { &["undo"] };
+        if kept.contains("push") {
+            // What is published stays in any case, and for that reason.
+            repo.refuses(typed, "published");
+            continue;
+        }
+        repo.oxundo(typed).success();
+        assert!(!repo.exists("mine"), "{kept}");
+        assert_eq!(repo.git(["rev-parse", "HEAD"]), base);
+    }
+}
+
+#[test]
+fn squash_leaves_what_a_turn_only_brought_onto_the_branch() {
+    for kept in ["true", "git branch -d feat"] {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc feat; echo mine >mine; git add mine; git commit -qm mine; git switch -q main");
+        repo.agent("git merge -q --ff-only feat; echo 1 >n1; git add n1; git commit -qm one");
+        repo.agent("echo 2 >n2");
+        repo.sh(kept);
+        let there = repo.state();
+        repo.refuses(&["squash", "1"], "foreign");
+        repo.state().assert_is(&there, kept);
+    }
+}
+
+#[test]
 fn what_a_turn_itself_has_left_on_no_branch_is_so_again_by_redo() {
     for script in
         ["git reset -q --hard HEAD~1", "git commit -q --amend -m other", "git switch -q other; git branch -D main"]

@@ -157,6 +157,26 @@ impl Refs<'_> {
         Ok(elsewhere)
     }
 
+    /// The commits that are on something beside the branches: tags, remote-tracking branches, and the detached HEADs of other
+    /// worktrees.
+    pub fn tips_beside(&self) -> Result<Vec<ObjectId>> {
+        let mut tips = Vec::new();
+        for prefix in ["refs/remotes/", "refs/tags/"] {
+            tips.extend(self.repo.refs_below(prefix)?.into_iter().filter_map(|(_, id)| id));
+        }
+        if self.repo.common_dir.join("worktrees").exists() {
+            for other in self.repo.gix.worktrees_including_main()?.into_iter().flatten() {
+                let head = refs::value(&other, full_name("HEAD")?.as_ref());
+                let is_own = is_same_place(other.git_dir(), &self.repo.git_dir);
+                let detached = head.ok().flatten().and_then(|head| head.try_id().map(ToOwned::to_owned));
+                tips.extend(detached.filter(|_| !is_own));
+            }
+        }
+        // A tag may be an object of its own.
+        let commit = |id: ObjectId| Some(self.repo.find_object(id).ok()?.peel_to_commit().ok()?.id);
+        Ok(tips.into_iter().filter_map(commit).collect())
+    }
+
     /// Every ref of oxundo's, of all worktrees.
     pub fn own_refs(&self) -> Result<Vec<String>> {
         let args = ["for-each-ref", "--format=%(refname)"].into_iter().chain(REFS);

@@ -57,7 +57,8 @@ impl Alone<'_, '_> {
         if others.is_empty() {
             return Ok(());
         }
-        let stays = objects.reachable_from(&[self.staying.clone(), objects.remote_tip_ids()?].concat(), &others)?;
+        let staying = [self.staying.clone(), Refs::new(view.repo).tips_beside()?].concat();
+        let stays = objects.reachable_from(&staying, &others)?;
         others.retain(|id| !stays.contains(id));
         found_by.sort_unstable();
         found_by.dedup();
@@ -107,7 +108,7 @@ fn keeping(id: ObjectId) -> String {
 pub fn left_behind(view: &View<'_>, goal: ObjectId) -> Result<Option<String>> {
     let (None, Some(at)) = (&view.head.branch, view.head.commit) else { return Ok(None) };
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
-    let tips: Vec<ObjectId> = refs.branches()?.into_values().chain([goal]).collect();
+    let tips: Vec<ObjectId> = refs.branches()?.into_values().chain([goal]).chain(refs.tips_beside()?).collect();
     let left = objects.commits_between(&tips, at)?;
     let notes = refs.notes_on(&left)?;
     let is_agents = |id: ObjectId, note: &Note| note.commit == id && note.kind == CommitKind::Agent;

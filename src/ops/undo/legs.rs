@@ -130,7 +130,7 @@ impl Way {
             if at == 0 && range.back == 0 {
                 take_reset(view, turn, &mut before, now)?;
             } else if at == 0 {
-                legs.renamed.extend(renamed(turn, &mut after, now));
+                legs.renamed.extend(renamed(turn, &mut before, &mut after, now));
             }
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
@@ -434,7 +434,7 @@ fn move_to_branch(before: &mut Checkpoint, after: &mut Checkpoint, head: &Head) 
 }
 
 /// Whether the branch that a turn switched to is gone, and HEAD is where it was, on another; then that is the one, if no other can be.
-fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
+fn renamed(turn: &Turn, before: &mut Checkpoint, after: &mut Checkpoint, now: &Checkpoint) -> Option<Renamed> {
     let (from, to) = (after.head.branch.clone()?, now.head.branch.clone()?);
     let is_there = after.head.commit == now.head.commit && now.branches.get(&to).copied() == now.head.commit;
     let may_be =
@@ -443,9 +443,14 @@ fn renamed(turn: &Turn, after: &mut Checkpoint, now: &Checkpoint) -> Option<Rena
     if turn.began_on == turn.branch || !is_there || !is_only || from == to || now.branches.contains_key(&from) {
         return None;
     }
+    // One that was there when the turn began is the same.
+    let throughout = before.branches.contains_key(&from) && !before.branches.contains_key(&to);
     let names = Names::from([(from, to)]);
     rename(after, &names);
-    Some(Renamed { turn: turn.turn, names, throughout: false })
+    if throughout {
+        rename(before, &names);
+    }
+    Some(Renamed { turn: turn.turn, names, throughout })
 }
 
 /// Whether the user has changed nothing but the message of the commit that a turn ended on; then the state after it has

@@ -278,18 +278,22 @@ impl PlannedUndo {
         Ok(rescue)
     }
 
-    /// A turn and the state at its end, with the names that its branches have now.
-    fn under_new_names(&self, view: &View<'_>, number: u64) -> Result<(Turn, Checkpoint)> {
+    /// A turn and the states at its ends, with the names that its branches have now.
+    fn under_new_names(&self, view: &View<'_>, number: u64) -> Result<(Turn, Checkpoint, Checkpoint)> {
         let mut turn = view.timeline.require_turn(number)?;
+        let mut before = view.timeline.checkpoint(number, Side::Before)?;
         let mut after = view.timeline.checkpoint(number, Side::After)?;
         for Renamed { names, throughout, .. } in self.prepared.renamed.iter().filter(|renamed| renamed.turn == number) {
             rename(&mut after, names);
+            if *throughout {
+                rename(&mut before, names);
+            }
             for on in [&mut turn.began_on].into_iter().filter(|_| *throughout).chain([&mut turn.branch]).flatten() {
                 *on = names.get(on).unwrap_or(on).clone();
             }
             turn.logs = turn.logs.map(|logs| logs_under(names, logs, &Refs::new(view.repo)));
         }
-        Ok((turn, after))
+        Ok((turn, before, after))
     }
 
     /// Whether a branch is at a commit of which the user has made another, or was as one of these turns left it; HEAD's own is at the new.
@@ -318,17 +322,13 @@ impl PlannedUndo {
     fn reword(&self, view: &View<'_>, update: &mut Update<'_>) -> Result<Vec<Note>> {
         let (mut made, stay) = (Vec::new(), self.has_branches_at_old_commits(view)?);
         for renamed in &self.prepared.renamed {
-            let (turn, after) = self.under_new_names(view, renamed.turn)?;
+            let (turn, before, after) = self.under_new_names(view, renamed.turn)?;
+            update.put_checkpoint(turn.turn, Side::Before, &before)?;
             update.put_checkpoint(turn.turn, Side::After, &after)?;
             update.put_turn(&turn)?;
-            if renamed.throughout {
-                let mut before = view.timeline.checkpoint(turn.turn, Side::Before)?;
-                rename(&mut before, &renamed.names);
-                update.put_checkpoint(turn.turn, Side::Before, &before)?;
-            }
         }
         for Reworded { turn, from, to } in &self.prepared.reworded {
-            let (mut turn, mut after) = self.under_new_names(view, *turn)?;
+            let (mut turn, _, mut after) = self.under_new_names(view, *turn)?;
             reword(&mut after, *from, *to);
             turn.became(|id| if id == *from { *to } else { id }, stay);
             if let Some(footing) = &mut turn.footing {
@@ -339,7 +339,8 @@ impl PlannedUndo {
             update.put_turn(&turn)?;
         }
         for remade in &self.prepared.remade {
-            made.extend(remade.record(&view.timeline, update, stay)?);
+            let turn = self.under_new_names(view, remade.turn)?;
+            made.extend(remade.record(turn, &view.timeline, update, stay)?);
         }
         Ok(made)
     }

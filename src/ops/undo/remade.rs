@@ -122,11 +122,16 @@ impl Remade {
         }
     }
 
-    /// Records it, and whether the old commits stay its own; gives the notes on the new ones.
-    pub fn record(&self, timeline: &Stored<'_>, update: &mut Update<'_>, stay: bool) -> Result<Vec<Note>> {
+    /// Records it, and whether the old commits stay the turn's own; gives the notes on the new ones. The turn and its two ends are
+    /// given as they are recorded else.
+    pub fn record(
+        &self,
+        (mut turn, mut before, mut after): (Turn, Checkpoint, Checkpoint),
+        timeline: &Stored<'_>,
+        update: &mut Update<'_>,
+        stay: bool,
+    ) -> Result<Vec<Note>> {
         let number = self.turn;
-        let (mut before, mut after) =
-            (timeline.checkpoint(number, Side::Before)?, timeline.checkpoint(number, Side::After)?);
         let was = before.branches.clone();
         self.put_into(&mut before, &mut after);
         let put_into_part = |state: &mut Checkpoint| {
@@ -153,7 +158,6 @@ impl Remade {
             step.head = step.head.map(|commit| self.instead_of(commit));
             update.put_step_record(&step)?;
         }
-        let mut turn = timeline.require_turn(number)?;
         turn.dirty_commit = turn.dirty_commit.map(|commit| self.instead_of(commit));
         turn.became(|id| self.instead_of(id), stay);
         if let Some(footing) = &mut turn.footing {
