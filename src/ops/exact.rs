@@ -24,8 +24,8 @@ use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
-use crate::ops::undo::alone::Alone;
-use crate::ops::undo::leaving::{brings_published, check_branches, described, taken_off};
+use crate::ops::undo::alone::check_plan;
+use crate::ops::undo::leaving::{brings_published, check_branches, described};
 use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -42,7 +42,6 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     }
     check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words, &goal.head))?;
     let capture = view.present()?;
-    check_alone(view, &goal, &capture.checkpoint)?;
     let checkpoints = Checkpoints::new(view.repo);
     let (delta, unknown) = difference(view, &capture.checkpoint, &goal)?;
     let deltas = [TurnDelta { turn: 0, delta, ..TurnDelta::default() }];
@@ -52,6 +51,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
         return Err(nothing(Op::Restore, "all is as it was then").into());
     }
     check(view, &plan)?;
+    check_plan(view, &plan, &[&goal], &[], Vec::new())?;
     let staying = staying(&capture.checkpoint, &goal, &plan, unknown);
     let words = Words {
         message: format!("restore --exact {words}"),
@@ -161,16 +161,6 @@ fn check_commits(view: &View<'_>, words: &str, goal: &mut Checkpoint) -> Result<
         return Ok(guard::check(Op::Restore, view.head.stack(), &leaving)?);
     }
     Ok(refused?)
-}
-
-/// Refuses to leave on no branch what HEAD's branch loses, where it was on one then or when a turn found it.
-fn check_alone(view: &View<'_>, goal: &Checkpoint, now: &Checkpoint) -> Result<()> {
-    let (Some(at), head) = (now.head.commit, goal.head.commit) else { return Ok(()) };
-    let name = now.head.stack();
-    let others = now.branches.iter().filter(|(other, _)| *other != name).map(|(_, tip)| *tip);
-    let staying: Vec<ObjectId> = others.chain(head).collect();
-    let leaving = taken_off(&Objects::new(view.repo), at, head, &staying)?;
-    Alone { view, known: &[], staying, head, goals: vec![goal] }.check(name, &leaving)
 }
 
 /// The commits that HEAD's branch loses, and what is known of them. Those that a turn among theirs took off it, as by an amend, are

@@ -543,7 +543,7 @@ fn what_was_worded_anew_and_brought_to_another_branch_is_undone_by_one_walk() {
 #[test]
 fn nothing_that_moves_a_branch_leaves_a_commit_of_the_users_on_none() {
     let merge = "TURN git merge -q --ff-only feat";
-    let cases: [(&str, &[&str], &str); 9] = [
+    let cases: [(&str, &[&str], &str); 11] = [
         ("undo", &[merge, "git branch -d feat"], "undo"),
         ("restore --exact", &[merge, "git branch -d feat"], "restore --exact 1:before"),
         (
@@ -599,6 +599,18 @@ fn nothing_that_moves_a_branch_leaves_a_commit_of_the_users_on_none() {
             ],
             "redo --to 2",
         ),
+        (
+            "undo of what deleted the branch, which the user has deleted since as well",
+            &[
+                "TURN git merge -q --ff-only feat; git branch -d feat",
+                "oxundo undo",
+                "git branch k feat; git branch -D feat",
+                "oxundo redo",
+                "git branch -d k",
+            ],
+            "undo",
+        ),
+        ("undo of a branch that was made there", &["TURN git branch ag feat", "git branch -D feat"], "undo"),
     ];
     check_all(cases.map(|(name, commands, typed)| (name.to_owned(), (commands, typed))), |(commands, typed)| {
         let repo = Sandbox::new();
@@ -662,6 +674,24 @@ fn squash_leaves_what_a_turn_only_brought_onto_the_branch() {
         let there = repo.state();
         repo.refuses(&["squash", "1"], "foreign");
         repo.state().assert_is(&there, kept);
+    }
+}
+
+#[test]
+fn what_the_user_did_to_a_branch_beside_stays_under_another_name() {
+    for users in ["git commit -q --amend -m again", "echo mine >mine; git add mine; git commit -qm mine"] {
+        let repo = Sandbox::new();
+        let before = repo.state();
+        repo.agent("git switch -qc f; echo c1 >c1; git add c1; git commit -qm c1; git switch -q main");
+        repo.sh(&format!("git switch -q f; {users}; git switch -q main"));
+        let mine = repo.git(["rev-parse", "f"]);
+        let refusal = repo.refuses_any(&["undo"], &["foreign", "branch"]);
+        let lines =
+            refusal["hints"].as_array().into_iter().flatten().filter_map(|hint| hint.as_str()?.split('\'').nth(1));
+        repo.sh(lines.into_iter().find(|line| line.starts_with("git branch")).expect("a line"));
+        repo.undo();
+        assert_eq!(repo.git(["rev-parse", "f-kept"]), mine);
+        repo.state().only(|fact| !fact.contains("f-kept")).assert_is(&before, users);
     }
 }
 

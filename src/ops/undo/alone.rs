@@ -11,6 +11,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{Checkpoint, short_branch};
+use crate::model::plan::Plan;
 use crate::model::turn::{CommitKind, Note};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -19,24 +20,55 @@ use gix::ObjectId;
 /// How many commits at most are looked at for one with another message.
 const NEAR: usize = 64;
 
+/// Refuses a plan that takes commits off a branch, or a detached HEAD, where one of them was on a branch in one of the states that it
+/// leads to, or when the turn began that found it; is no turn's own; and would be on none. `held` is on none by right.
+pub fn check_plan(
+    view: &View<'_>,
+    plan: &Plan,
+    goals: &[&Checkpoint],
+    known: &[ObjectId],
+    held: Vec<ObjectId>,
+) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    let mut tips = Refs::new(view.repo).branches()?;
+    for branch in &plan.branches {
+        match branch.to {
+            Some(to) => drop(tips.insert(branch.name.clone(), to)),
+            None => drop(tips.remove(&branch.name)),
+        }
+    }
+    let head = plan.head.to.commit;
+    let staying: Vec<ObjectId> = tips.into_values().chain(head).chain(held).collect();
+    let detached = Some(&plan.head).filter(|head| head.from.branch.is_none());
+    let moves = plan.branches.iter().map(|branch| (branch.name.as_str(), branch.from, branch.to));
+    let alone = Alone { view, known, head, goals, staying: &staying };
+    for (name, from, to) in moves.chain(detached.map(|head| ("HEAD", head.from.commit, head.to.commit))) {
+        let Some(from) = from else { continue };
+        let leaving = match to {
+            Some(to) if from == to || objects.is_ancestor(from, to)? => continue,
+            Some(to) => objects.commits_between(&[to], from)?,
+            None => objects.commits_between(&staying, from)?,
+        };
+        alone.check(name, &leaving)?;
+    }
+    Ok(())
+}
+
 /// What is known of where a plan leads.
-pub struct Alone<'a, 'v> {
-    /// The repository.
-    pub view: &'a View<'v>,
+struct Alone<'a, 'v> {
+    view: &'a View<'v>,
     /// The commits that go with the turns, whoever made them.
-    pub known: &'a [ObjectId],
+    known: &'a [ObjectId],
     /// The tips of the branches afterwards, and of HEAD.
-    pub staying: Vec<ObjectId>,
+    staying: &'a [ObjectId],
     /// Where HEAD is afterwards.
-    pub head: Option<ObjectId>,
+    head: Option<ObjectId>,
     /// The states that it leads to: what was on no branch there either, may be on none.
-    pub goals: Vec<&'a Checkpoint>,
+    goals: &'a [&'a Checkpoint],
 }
 
 impl Alone<'_, '_> {
-    /// Refuses to take these commits off a branch where one of them was on one when the state was recorded that is gone to, or when
-    /// the turn began that found it; is no turn's own; and would be on none.
-    pub fn check(&self, name: &str, leaving: &[ObjectId]) -> Result<()> {
+    fn check(&self, name: &str, leaving: &[ObjectId]) -> Result<()> {
         if leaving.is_empty() {
             return Ok(());
         }
@@ -46,18 +78,19 @@ impl Alone<'_, '_> {
         for (id, notes) in leaving.iter().zip(&notes) {
             let is_own = |note: &&Note| note.commit == *id;
             // Agents in several worktrees may make the very same commit within a second.
-            let is_a_turns = notes.iter().filter(is_own).any(|note| note.kind != CommitKind::Found);
+            let is_a_turns = notes.iter().filter(is_own).any(|note| note.kind == CommitKind::Agent);
             if is_a_turns || self.known.contains(id) || goes_reworded(&objects, self.known, *id) {
                 continue;
             }
             others.push(*id);
-            let here = notes.iter().filter(is_own).filter(|note| note.worktree == view.repo.worktree_id());
+            let is_found = |note: &&Note| note.kind == CommitKind::Found && note.worktree == view.repo.worktree_id();
+            let here = notes.iter().filter(is_own).filter(is_found);
             found_by.extend(here.map(|note| note.turn));
         }
         if others.is_empty() {
             return Ok(());
         }
-        let staying = [self.staying.clone(), Refs::new(view.repo).tips_beside()?].concat();
+        let staying = [self.staying, &Refs::new(view.repo).tips_beside()?].concat();
         let stays = objects.reachable_from(&staying, &others)?;
         others.retain(|id| !stays.contains(id));
         found_by.sort_unstable();
@@ -94,7 +127,7 @@ pub fn stays_reworded(objects: &Objects<'_>, head: Option<ObjectId>, commit: Obj
 
 fn refusal(objects: &Objects<'_>, name: &str, id: ObjectId) -> Result<Refusal> {
     let (short, subject, name) = (id.to_hex_with_len(7), objects.commit_subject(id)?, short_branch(name));
-    let message = format!("commit {short} ({subject}) would be on no branch: '{name}' alone has it now");
+    let message = format!("commit {short} ({subject}) would be on no branch: '{name}' has it now");
     Ok(Refusal::new(Code::Foreign, message)
         .hint(format!("run '{}' to keep it on a branch, then the same command again", keeping(id)))
         .commits(vec![id]))

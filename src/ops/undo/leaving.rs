@@ -11,13 +11,13 @@ use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
-use crate::model::planner::finishing;
+use crate::model::planner::{finishing, putting_back};
 use crate::model::turn::{CommitKind, Made, Turn};
 use crate::ops::brought_back::{is_out, next_in, only, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
-use crate::ops::undo::alone::{Alone, goes_reworded, stays_reworded};
+use crate::ops::undo::alone::{goes_reworded, stays_reworded};
 use crate::ops::undo::legs::Leg;
 use crate::ops::undo::range::{TurnRange, below};
 use crate::ops::view::View;
@@ -40,15 +40,13 @@ pub fn check_commits(
     let (back, forward) = legs.split_at(range.back);
     let walked = back.iter().zip(&range.turns).map(|(leg, turn)| (turn, &leg.goal.operation));
     let merges = merges_that_may_leave(view, walked)?;
-    let (staying, head) = (staying_tips(legs, now), head_after(legs, now));
-    let alone = Alone { view, known, staying, head, goals: legs.iter().map(|leg| &leg.goal).collect() };
-    let walk = Walk { view, op, range, legs, known, merges, head };
+    let walk = Walk { view, op, range, legs, known, merges, head: head_after(legs, now) };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
         hidden.extend(held_by_operation(view, back)?);
-        alone.check(&name, &walk.check(&name, &hidden, at)?)?;
+        walk.check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
     for (name, at, goal) in moving_tips(forward, &then) {
@@ -61,7 +59,6 @@ pub fn check_commits(
         // Commits that the turn itself took off a branch may leave it again; only later commits count.
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
         walk.check(&name, &hidden, at)?;
-        alone.check(&name, &taken_off(&Objects::new(view.repo), at, goal, &alone.staying)?)?;
         check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), at)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
@@ -83,8 +80,8 @@ struct Walk<'a, 'v> {
 }
 
 impl Walk<'_, '_> {
-    /// The commits that leave a branch, which is at this one, but for what the hidden ones have; an error where one of them must not.
-    fn check(&self, name: &str, hidden: &[ObjectId], at: ObjectId) -> Result<Vec<ObjectId>> {
+    /// Refuses where a commit must not leave a branch, which is at this one, but for what the hidden ones have.
+    fn check(&self, name: &str, hidden: &[ObjectId], at: ObjectId) -> Result<()> {
         let Self { view, op, range, legs, known, .. } = *self;
         let objects = Objects::new(view.repo);
         let mut leaving = objects.commits_between(hidden, at)?;
@@ -100,7 +97,7 @@ impl Walk<'_, '_> {
             // A branch beside HEAD's may have the commits of turns below that HEAD's has in other words now.
             let may_be_turns = is_beside && commit.origin == CommitOrigin::Unknown;
             let is_recorded = commit.origin == CommitOrigin::Recorded
-                || may_be_turns && is_made_by_a_turn(view, commit)?
+                || may_be_turns && (is_made_by_a_turn(view, commit)? || self.was_there(commit.id)?)
                 || goes_reworded(&objects, known, commit.id)
                 || stays_reworded(&objects, self.head, commit.id)?;
             if is_recorded {
@@ -108,27 +105,33 @@ impl Walk<'_, '_> {
             }
         }
         match guard::check(op, name, &described) {
+            Err(refusal) if op == Op::Undo && is_beside && refusal.code == Code::Foreign => {
+                Err(in_the_middle(view, self.putting_back(name, refusal)).into())
+            }
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
                 let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
                 Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
             }
-            checked => Ok(checked.map(|()| leaving).map_err(|refusal| in_the_middle(view, refusal))?),
+            checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
         }
     }
-}
 
-/// The commits that leave a branch, which is here and goes there.
-pub fn taken_off(
-    objects: &Objects<'_>,
-    at: ObjectId,
-    goal: Option<ObjectId>,
-    staying: &[ObjectId],
-) -> Result<Vec<ObjectId>> {
-    match goal {
-        Some(goal) if at == goal || objects.is_ancestor(at, goal)? => Ok(Vec::new()),
-        Some(goal) => objects.commits_between(&[goal], at),
-        None => objects.commits_between(staying, at),
+    /// Whether a commit was on a branch in one of the states that the walk leads to: on whatever others it is since.
+    fn was_there(&self, commit: ObjectId) -> Result<bool> {
+        let states = self.legs.iter().map(|leg| &leg.goal);
+        let tips: Vec<ObjectId> = states.flat_map(|state| state.branches.values().copied()).collect();
+        Ok(!Objects::new(self.view.repo).reachable_from(&tips, &[commit])?.is_empty())
+    }
+
+    /// What is on a branch beside HEAD's stays on another one, where that is put back.
+    fn putting_back(&self, name: &str, mut refusal: Refusal) -> Refusal {
+        let left = self.legs.iter().find_map(|leg| leg.start.branches.get(name).copied());
+        let has = |left: &ObjectId| Objects::new(self.view.repo).has_commit(*left);
+        let Some(left) = left.filter(has) else { return refusal };
+        let line = putting_back(name, Some(left), true);
+        refusal.hints.retain(|hint| !hint.contains("--revert"));
+        refusal.hint(format!("run '{line}' to keep it under another name, then the same command again"))
     }
 }
 
@@ -255,7 +258,7 @@ fn merges_that_may_leave<'a>(
 }
 
 /// What an operation holds that a walk leads to: what is being merged, and what is on no branch, as a rebase has it.
-fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>> {
+pub fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>> {
     let Some(goal) = legs.last().map(|leg| &leg.goal).filter(|goal| goal.operation.is_under_way()) else {
         return Ok(Vec::new());
     };

@@ -15,8 +15,9 @@ use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, puttin
 use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
+use crate::ops::undo::alone::check_plan;
 use crate::ops::undo::conflict::leading_on;
-use crate::ops::undo::leaving::{check_branches, check_commits, stays_on_undo};
+use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
@@ -105,6 +106,14 @@ impl Prepared {
         Apply::check_names(&plan)?;
         check_others(&plan, &another)?;
         check_branches(view, &plan)?;
+        if refs == RefMoves::Move {
+            let goals: Vec<&Checkpoint> = legs.iter().map(|leg| &leg.goal).collect();
+            let held = held_by_operation(view, &legs[..range.back])?;
+            // The user's work upon which a turn began goes back into the files.
+            let dirty = range.turns.iter().filter_map(|turn| turn.dirty_commit);
+            let known: Vec<ObjectId> = made_by_user(&reworded, &remade).into_iter().chain(dirty).collect();
+            check_plan(view, &plan, &goals, &known, held)?;
+        }
         // Whoever carries it out looks again.
         if view.is_preview {
             foresee::check(view.repo, &plan)?;

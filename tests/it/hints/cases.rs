@@ -192,7 +192,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e w.txt",
     ),
     case(
-        "commit … (…) would be on no branch: '…' alone has it now",
+        "commit … (…) would be on no branch: '…' has it now",
         "git switch -qc feat; echo f >mine; git add mine; git commit -qm mine; git switch -q -; turn 'git merge -q --ff-only feat'; git branch -qD feat",
         "oxundo undo",
         "! test -e mine && git grep -q f $(git branch --list 'kept-*' --format='%(refname)') -- mine",
