@@ -715,6 +715,30 @@ fn what_a_turn_itself_has_left_on_no_branch_is_so_again_by_redo() {
 }
 
 #[test]
+fn what_a_later_turn_has_left_on_no_branch_is_so_again_by_a_redo_of_both() {
+    for (one, two) in [
+        ("echo x >x", "git branch -D g; echo y >y"),
+        ("echo x >x; git add x; git commit -qm x", "git reset -q --hard HEAD~2"),
+        ("git cherry-pick g", "git branch -qD g; echo y >y"),
+        ("git branch -m g h", "git branch -D h"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("echo mine >mine; git add mine; git commit -qm mine; git branch g; git switch -qc other HEAD~1; git branch -D main; git switch -qc main; git branch -D other");
+        repo.sh("git merge -q --ff-only g; echo own >own; git add own; git commit -qm own; git branch -qf g; git reset -q --hard HEAD~1");
+        let before = repo.state();
+        repo.agent(one);
+        repo.agent(two);
+        let after = repo.state();
+        for _ in 0..2 {
+            repo.oxundo(["undo", "2"]).success();
+            repo.state().assert_is(&before, one);
+            repo.oxundo(["redo", "2"]).success();
+            repo.state().assert_is(&after, one);
+        }
+    }
+}
+
+#[test]
 fn what_the_user_words_anew_of_his_own_on_a_branch_that_a_turn_made_stays() {
     // Under the old name it has the new words.
     for amended in ["git commit -q --amend -m again", "git commit -q --amend --no-edit --author='Other <o@x>'"] {

@@ -107,7 +107,9 @@ impl Prepared {
         check_others(&plan, &another)?;
         check_branches(view, &plan)?;
         if refs == RefMoves::Move {
-            let goals: Vec<&Checkpoint> = legs.iter().map(|leg| &leg.goal).collect();
+            // What a turn that is redone took off, it takes off again.
+            let last = if range.back < legs.len() { legs.len() - 1 } else { 0 };
+            let goals: Vec<&Checkpoint> = legs[last..].iter().map(|leg| &leg.goal).collect();
             let held = held_by_operation(view, &legs[..range.back])?;
             // The user's work upon which a turn began goes back into the files.
             let dirty = range.turns.iter().filter_map(|turn| turn.dirty_commit);
