@@ -1,7 +1,7 @@
 //! Waiting for the disk.
 
 use crate::git::durable::Durable;
-use crate::git::repo::platform::{file_system, sync_file_system};
+use crate::git::repo::platform::{begin_writing, file_system, sync_file_system};
 use crate::git::repo::threads::in_threads;
 use crate::git::worktree::Worktree;
 use crate::model::path::parents;
@@ -103,6 +103,9 @@ impl Durable<'_> {
 fn sync_together(files: &[(File, String)]) -> Result<()> {
     let waits = files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS));
     let threads = if waits { files.len().min(THREADS) } else { 1 };
+    if waits {
+        files.iter().for_each(|(file, _)| begin_writing(file));
+    }
     let next = AtomicUsize::new(0);
     let work = || loop {
         match files.get(next.fetch_add(1, Ordering::Relaxed)) {

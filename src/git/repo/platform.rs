@@ -149,6 +149,17 @@ pub fn sync_file_system(_file: impl AsFd) -> Option<Result<()>> {
     None
 }
 
+/// Has the system begin to write to the disk what a file holds, and waits for nothing: several are then written together.
+#[cfg(target_os = "linux")]
+pub fn begin_writing(file: impl AsFd) {
+    // Of what is not on the disk yet this forgets nothing. Where it is no use the flush does it all.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+}
+
+/// Elsewhere it does that by itself, or at the flush.
+#[cfg(not(target_os = "linux"))]
+pub fn begin_writing(_file: impl AsFd) {}
+
 /// The clock by which the times of files are set.
 #[cfg(target_os = "linux")]
 const FILE_CLOCK: ClockId = ClockId::RealtimeCoarse;
