@@ -449,7 +449,7 @@ fn a_branch_at_what_was_worded_anew_before_the_turn_and_since_goes_with_it() {
         let after = repo.state();
         for _ in 0..2 {
             repo.undo();
-            assert!(!repo.exists("last") && repo.exists(&format!("n{turns}")), "the turns below stay");
+            assert!(!repo.exists("last") && repo.exists(format!("n{turns}")), "the turns below stay");
             assert_eq!(repo.git(["for-each-ref", "refs/heads", "--format=%(refname:short)"]).trim(), "main");
             repo.redo();
             repo.state().assert_is(&after, "redone");
@@ -799,7 +799,7 @@ fn going_back_by_commits_on_top_names_the_turns_that_were_merged() {
     let first = repo.oxundo(["undo", "--revert", "--to", "0"]);
     first.success();
     let left = if repo.exists("n1") { 1 } else { 2 };
-    assert!(repo.exists(&format!("n{left}")) && !repo.exists("n3"));
+    assert!(repo.exists(format!("n{left}")) && !repo.exists("n3"));
     first.warns(&format!("turn {left} was merged, and stays: 'oxundo undo --only {left}' takes it out too"));
     repo.oxundo(["undo", "--only", &left.to_string()]).success();
     assert!(!repo.exists("n1") && !repo.exists("n2"));

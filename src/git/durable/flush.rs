@@ -103,8 +103,8 @@ impl Durable<'_> {
 fn sync_together(files: &[(File, String)]) -> Result<()> {
     let waits = files.first().is_some_and(|(file, _)| file_system(file) != Some(TMPFS));
     let threads = if waits { files.len().min(THREADS) } else { 1 };
-    if waits {
-        files.iter().for_each(|(file, _)| begin_writing(file));
+    for (file, _) in files.iter().filter(|_| waits) {
+        begin_writing(file);
     }
     let next = AtomicUsize::new(0);
     let work = || loop {

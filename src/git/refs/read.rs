@@ -165,7 +165,7 @@ impl Refs<'_> {
             tips.extend(self.repo.refs_below(prefix)?.into_iter().filter_map(|(_, id)| id));
         }
         if self.repo.common_dir.join("worktrees").exists() {
-            for other in self.repo.gix.worktrees_including_main()?.into_iter().flatten() {
+            for other in self.repo.gix.worktrees_including_main()?.flatten() {
                 let head = refs::value(&other, full_name("HEAD")?.as_ref());
                 let is_own = is_same_place(other.git_dir(), &self.repo.git_dir);
                 let detached = head.ok().flatten().and_then(|head| head.try_id().map(ToOwned::to_owned));

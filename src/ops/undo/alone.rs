@@ -21,13 +21,14 @@ use gix::ObjectId;
 const NEAR: usize = 64;
 
 /// Refuses a plan that takes commits off a branch, or a detached HEAD, where one of them was on a branch in one of the states that it
-/// leads to, or when the turn began that found it; is no turn's own; and would be on none. `held` is on none by right.
+/// leads to, or when the turn began that found it; is no turn's own; and would be on none. What is to be on none by right is
+/// given, as what is being merged then.
 pub fn check_plan(
     view: &View<'_>,
     plan: &Plan,
     goals: &[&Checkpoint],
     known: &[ObjectId],
-    held: Vec<ObjectId>,
+    by_right: Vec<ObjectId>,
 ) -> Result<()> {
     let objects = Objects::new(view.repo);
     let mut tips = Refs::new(view.repo).branches()?;
@@ -38,7 +39,7 @@ pub fn check_plan(
         }
     }
     let head = plan.head.to.commit;
-    let staying: Vec<ObjectId> = tips.into_values().chain(head).chain(held).collect();
+    let staying: Vec<ObjectId> = tips.into_values().chain(head).chain(by_right).collect();
     let detached = Some(&plan.head).filter(|head| head.from.branch.is_none());
     let moves = plan.branches.iter().map(|branch| (branch.name.as_str(), branch.from, branch.to));
     let alone = Alone { view, known, head, goals, staying: &staying };
