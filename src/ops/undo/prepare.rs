@@ -12,6 +12,7 @@ use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, branc
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
+use crate::model::turn::CommitKind;
 use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, check_apart};
@@ -111,8 +112,9 @@ impl Prepared {
             let last = if range.back < legs.len() { legs.len() - 1 } else { 0 };
             let goals: Vec<&Checkpoint> = legs[last..].iter().map(|leg| &leg.goal).collect();
             let held = held_by_operation(view, &legs[..range.back])?;
-            // The user's work upon which a turn began goes back into the files.
-            let dirty = range.turns.iter().filter_map(|turn| turn.dirty_commit);
+            // The user's work upon which a turn began goes back into the files, or into the commits that a squash made of several.
+            let commits = range.turns.iter().flat_map(|turn| &turn.commits);
+            let dirty = commits.filter(|commit| commit.kind == CommitKind::Dirty).map(|commit| commit.id);
             let known: Vec<ObjectId> = made_by_user(&reworded, &remade).into_iter().chain(dirty).collect();
             check_plan(view, &plan, &goals, &known, held)?;
         }
