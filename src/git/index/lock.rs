@@ -265,8 +265,10 @@ fn write_with_checksum(file: &mut File, bytes: &[u8], kind: gix::hash::Kind) -> 
         hasher.update(bytes);
         hasher.try_finalize().map_err(std::io::Error::other)
     };
-    let mut write = || file.write_all(bytes);
-    let (checksum, written) = if bytes.len() < LARGE * 64 { (checksum(), write()) } else { both(checksum, write) };
+    if bytes.len() < LARGE * 64 {
+        return file.write_all(&[bytes, checksum()?.as_bytes()].concat());
+    }
+    let (checksum, written) = both(checksum, || file.write_all(bytes));
     written?;
     file.write_all(checksum?.as_bytes())
 }
