@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Shows a directory as another file system would: one without hard links, one that takes 'A' and 'a' for one name.
+"""Shows a directory as another file system would: one without hard links, one that takes 'A' and 'a' for one name,
+one on which something writes to 'busy.log' whenever that is read.
 
-usage: passthrough.py DIRECTORY MOUNT_POINT [no-links] [no-symlinks] [no-exec] [any-case]
+usage: passthrough.py DIRECTORY MOUNT_POINT [no-links] [no-symlinks] [no-exec] [any-case] [busy]
 
 It wants Debian's python3-fusepy, stays in the foreground, and unmounts by itself when its stdin ends: however the one
 that started it comes to an end, nothing stays mounted.
@@ -103,7 +104,10 @@ class Passthrough(Operations):
     def create(self, path, mode):
         return os.open(self.real(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
 
-    def read(self, _path, size, offset, handle):
+    def read(self, path, size, offset, handle):
+        if "busy" in self.switches and os.path.basename(path) == "busy.log":
+            about = os.fstat(handle)
+            os.utime(handle, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
         return os.pread(handle, size, offset)
 
     def write(self, _path, data, offset, handle):
@@ -147,8 +151,9 @@ def main():
     os.umask(0)
     # A deleted file that is open is not kept under another name, and inodes are those of the directory.
     options = dict.fromkeys(["hard_remove", "use_ino", "default_permissions"], True)
-    # How many seconds the kernel believes what it was told of a name: it may have come or gone by another spelling.
-    seconds = 0 if "any-case" in switches else 60
+    # How many seconds the kernel believes what it was told of a name: it may have come or gone by another spelling, and
+    # the file may have been written.
+    seconds = 0 if {"any-case", "busy"} & set(switches) else 60
     options |= dict.fromkeys(["entry_timeout", "attr_timeout"], seconds)
     FUSE(Passthrough(directory, switches), mount_point, encoding=ENCODING, foreground=True, nothreads=True, **options)
 

@@ -8,7 +8,6 @@ use oxundo::{Redo, Restore, State, TurnInfo, Undo, Worktree};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -418,29 +417,15 @@ fn warnings_come_with_the_call_that_finds_things_out_of_order() {
         &worktree.undo(Undo::last(1)).expect("it is undone").warnings,
         "closed turn 1, in which editor was at work",
     );
+}
 
-    repo.sh("head -c 9000000 /dev/urandom >busy.log");
-    let (over, underway) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (path, is_over, is_writing) = (repo.path("busy.log"), Arc::clone(&over), Arc::clone(&underway));
-    let saves = move || {
-        use std::os::unix::fs::FileExt;
-        let file = std::fs::File::options().write(true).open(path).expect("open it");
-        while !is_over.load(Ordering::Relaxed) {
-            // In place: it stays below the limit, however long it takes until it is read.
-            file.write_all_at(b"x", 0).expect("write");
-            is_writing.store(true, Ordering::Relaxed);
-        }
-    };
-    // Several, so that one of them is at work whenever the file is read, however few processors there are.
-    let writers: Vec<_> = (0..8).map(|_| std::thread::spawn(saves.clone())).collect();
-    while !underway.load(Ordering::Relaxed) {
-        std::thread::yield_now();
-    }
-    let began = worktree.begin(&info).expect("it begins");
-    over.store(true, Ordering::Relaxed);
-    for writer in writers {
-        writer.join().expect("it stops");
-    }
+#[cfg(target_os = "linux")]
+#[test]
+fn warnings_of_what_changes_while_it_is_read_come_with_the_call_that_reads_it() {
+    // It is written whenever it is read.
+    let Some(repo) = crate::fuse::Mounted::new(&["busy"]) else { return };
+    repo.write("busy.log", "busy\n");
+    let began = opened(&repo).begin(&by("editor", "work")).expect("it begins");
     assert_warned(&began.warnings, "'busy.log' kept changing while it was read");
 }
 
