@@ -358,6 +358,11 @@ impl Checkpoint {
         Self { uncaptured: BTreeMap::new(), ..self.clone() }
     }
 
+    /// The commits that its branches are at, and HEAD.
+    pub fn tips(&self) -> Vec<ObjectId> {
+        self.branches.values().copied().chain(self.head.commit).collect()
+    }
+
     /// HEAD, with its branch if it is on one, is at another commit.
     pub fn advance(&mut self, commit: ObjectId) {
         self.head.commit = Some(commit);

@@ -720,6 +720,13 @@ pub struct Note {
     pub at: String,
 }
 
+impl Note {
+    /// Whether it says of this commit that an agent made it: one that was copied along says so of another.
+    pub fn is_of_agents(&self, commit: ObjectId) -> bool {
+        self.commit == commit && self.kind == CommitKind::Agent
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -158,8 +158,7 @@ impl<'a, 'r> Anew<'a, 'r> {
         // Where the dates do not tell, as within one second, only the branches do.
         if !dated.is_empty() || !at_once.is_empty() {
             let checkpoint = self.timeline.checkpoint(turn, Side::Before)?;
-            let tips: Vec<ObjectId> = checkpoint.branches.into_values().chain(checkpoint.head.commit).collect();
-            before.extend(self.objects.reachable_from(&tips, &[dated.as_slice(), &at_once].concat())?);
+            before.extend(self.objects.reachable_from(&checkpoint.tips(), &[dated.as_slice(), &at_once].concat())?);
         }
         if !dated.is_empty() {
             // What is on a remote a turn may have picked: git gives that the same author, and date.

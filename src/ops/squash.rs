@@ -119,7 +119,9 @@ impl Line {
             match known.map(|known| known.kind) {
                 Some(CommitKind::Dirty) => drop(line.dirty.insert(commit.id)),
                 // What a turn only brought onto the branch is somebody else's.
-                Some(CommitKind::Found) if !is_a_turns(&commit) => commit.origin = CommitOrigin::Unknown,
+                Some(CommitKind::Found) if !commit.notes.iter().any(|note| note.is_of_agents(commit.id)) => {
+                    commit.origin = CommitOrigin::Unknown;
+                }
                 Some(CommitKind::Found | CommitKind::Agent) | None => {}
             }
             line.commits.push(commit);
@@ -138,11 +140,6 @@ impl Line {
     fn check(&self, view: &View<'_>) -> Result<(), Refusal> {
         guard::check(Op::Squash, view.head.stack(), &self.commits)
     }
-}
-
-/// Whether an agent made a commit, in whatever worktree.
-fn is_a_turns(commit: &Leaving) -> bool {
-    commit.notes.iter().any(|note| note.commit == commit.id && note.kind == CommitKind::Agent)
 }
 
 /// How many turns are looked through for those above what is in the way.

@@ -392,6 +392,16 @@ fn what_the_user_did_to_a_branch_is_seen_from_another_one_too() {
     });
 }
 
+/// Goes back and forth by these lines, twice: all is as it was there.
+fn back_and_forth_twice(repo: &Sandbox, lines: [&str; 2], states: [&State; 2], name: &str) {
+    for _ in 0..2 {
+        for (line, state) in lines.iter().zip(states) {
+            repo.oxundo(line.split(' ')).success();
+            repo.state().assert_is(state, name);
+        }
+    }
+}
+
 #[test]
 fn a_commit_that_was_worded_anew_is_the_turns_beside_the_old_one_on_another_branch() {
     for script in ["git branch g", "git branch -f other HEAD", "echo two >>n1; git commit -qam two; git branch g"] {
@@ -401,12 +411,7 @@ fn a_commit_that_was_worded_anew_is_the_turns_beside_the_old_one_on_another_bran
         repo.agent(&format!("echo 1 >n1; git add n1; git commit -qm one; {script}"));
         repo.sh("git commit -q --amend -m again");
         let after = repo.state();
-        for _ in 0..2 {
-            repo.undo();
-            repo.state().assert_is(&before, script);
-            repo.redo();
-            repo.state().assert_is(&after, script);
-        }
+        back_and_forth_twice(&repo, ["undo", "redo"], [&before, &after], script);
     }
 }
 
@@ -420,12 +425,7 @@ fn a_branch_at_what_the_user_has_worded_anew_since_goes_with_the_turn_that_made_
         repo.agent(&format!("echo 2 >n2; git add n2; git commit -qm two; {made}"));
         repo.sh("GIT_SEQUENCE_EDITOR='sed -i s/^pick/reword/' GIT_EDITOR='sed -i 1s/$/W/' git rebase -q -i HEAD~2");
         let after = repo.state();
-        for _ in 0..2 {
-            repo.oxundo(["undo", "2"]).success();
-            repo.state().assert_is(&before, made);
-            repo.oxundo(["redo", "2"]).success();
-            repo.state().assert_is(&after, made);
-        }
+        back_and_forth_twice(&repo, ["undo 2", "redo 2"], [&before, &after], made);
         repo.undo();
         repo.files().assert_is(&one.only(|fact| fact.starts_with("on disk")), "the files of then");
         assert_eq!(repo.git(["for-each-ref", "--format=%(refname:short)", "refs/heads"]).trim(), "main");
@@ -477,12 +477,7 @@ fn a_branch_that_a_turn_only_made_goes_with_the_new_message_of_its_commit_and_co
             repo.agent(above);
         }
         let after = repo.state();
-        for _ in 0..2 {
-            repo.oxundo(undo.split(' ')).success();
-            repo.state().assert_is(&one, above);
-            repo.oxundo(redo.split(' ')).success();
-            repo.state().assert_is(&after, above);
-        }
+        back_and_forth_twice(&repo, [undo, redo], [&one, &after], above);
     }
     // With more than words it is the user's, and where it is is on no other branch.
     let repo = Sandbox::new();
@@ -705,12 +700,7 @@ fn what_a_turn_itself_has_left_on_no_branch_is_so_again_by_redo() {
         let before = repo.state();
         repo.agent(script);
         let after = repo.state();
-        for _ in 0..2 {
-            repo.undo();
-            repo.state().assert_is(&before, script);
-            repo.redo();
-            repo.state().assert_is(&after, script);
-        }
+        back_and_forth_twice(&repo, ["undo", "redo"], [&before, &after], script);
     }
 }
 
@@ -729,12 +719,7 @@ fn what_a_later_turn_has_left_on_no_branch_is_so_again_by_a_redo_of_both() {
         repo.agent(one);
         repo.agent(two);
         let after = repo.state();
-        for _ in 0..2 {
-            repo.oxundo(["undo", "2"]).success();
-            repo.state().assert_is(&before, one);
-            repo.oxundo(["redo", "2"]).success();
-            repo.state().assert_is(&after, one);
-        }
+        back_and_forth_twice(&repo, ["undo 2", "redo 2"], [&before, &after], one);
     }
 }
 

@@ -136,14 +136,7 @@ impl Refs<'_> {
     /// The branches that other worktrees have checked out, with these worktrees' directories.
     pub fn branches_elsewhere(&self) -> Result<BTreeMap<String, String>> {
         let mut elsewhere = BTreeMap::new();
-        if !self.repo.common_dir.join("worktrees").exists() {
-            return Ok(elsewhere);
-        }
-        for worktree in self.repo.gix.worktrees_including_main()? {
-            let Ok(other) = worktree else { continue };
-            if is_same_place(other.git_dir(), &self.repo.git_dir) {
-                continue;
-            }
+        for other in self.other_worktrees()? {
             // A bare repository has a HEAD, and nothing is checked out there.
             if other.workdir().is_none() && other.config_snapshot().boolean("core.bare") == Some(true) {
                 continue;
@@ -164,17 +157,22 @@ impl Refs<'_> {
         for prefix in ["refs/remotes/", "refs/tags/"] {
             tips.extend(self.repo.refs_below(prefix)?.into_iter().filter_map(|(_, id)| id));
         }
-        if self.repo.common_dir.join("worktrees").exists() {
-            for other in self.repo.gix.worktrees_including_main()?.flatten() {
-                let head = refs::value(&other, full_name("HEAD")?.as_ref());
-                let is_own = is_same_place(other.git_dir(), &self.repo.git_dir);
-                let detached = head.ok().flatten().and_then(|head| head.try_id().map(ToOwned::to_owned));
-                tips.extend(detached.filter(|_| !is_own));
-            }
+        for other in self.other_worktrees()? {
+            let head = refs::value(&other, full_name("HEAD")?.as_ref());
+            tips.extend(head.ok().flatten().and_then(|head| head.try_id().map(ToOwned::to_owned)));
         }
         // A tag may be an object of its own.
         let commit = |id: ObjectId| Some(self.repo.find_object(id).ok()?.peel_to_commit().ok()?.id);
         Ok(tips.into_iter().filter_map(commit).collect())
+    }
+
+    /// The repository as it is seen from each other worktree that can be opened.
+    fn other_worktrees(&self) -> Result<Vec<gix::Repository>> {
+        if !self.repo.common_dir.join("worktrees").exists() {
+            return Ok(Vec::new());
+        }
+        let all = self.repo.gix.worktrees_including_main()?.flatten();
+        Ok(all.filter(|other| !is_same_place(other.git_dir(), &self.repo.git_dir)).collect())
     }
 
     /// Every ref of oxundo's, of all worktrees.

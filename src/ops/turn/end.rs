@@ -398,7 +398,7 @@ fn keep_steps(view: &View<'_>, number: u64, update: &mut Update<'_>) -> Result<(
 /// Every commit between the turn's beginning and its end, on HEAD and on each branch that moved.
 fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option<ObjectId>) -> Result<Vec<TurnCommit>> {
     let objects = Objects::new(repo);
-    let old_tips: Vec<ObjectId> = (start.branches.values().copied()).chain(start.head.commit).collect();
+    let old_tips = start.tips();
     let moved = branch_changes(start, after);
     let mut tips: Vec<(Option<ObjectId>, ObjectId)> =
         moved.values().filter_map(|change| Some((change.from, change.to?))).collect();

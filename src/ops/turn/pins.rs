@@ -85,8 +85,7 @@ pub fn passed(repo: &Repo, turn: &Turn, before: &Checkpoint, after: &Checkpoint)
     if ids.is_empty() {
         return Ok(ids);
     }
-    let tips = |end: &Checkpoint| end.branches.values().copied().chain(end.head.commit).collect::<Vec<_>>();
-    let mut known = objects.reachable_from(&[tips(before), tips(after)].concat(), &ids)?;
+    let mut known = objects.reachable_from(&[before.tips(), after.tips()].concat(), &ids)?;
     let mut passed = Vec::new();
     for id in &ids {
         if !known.contains(id) {

@@ -16,6 +16,7 @@ use crate::model::turn::{CommitKind, Note};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
+use std::collections::BTreeSet;
 
 /// How many commits at most are looked at for one with another message.
 const NEAR: usize = 64;
@@ -75,18 +76,17 @@ impl Alone<'_, '_> {
         }
         let (view, objects) = (self.view, Objects::new(self.view.repo));
         let notes = Refs::new(view.repo).notes_on(leaving)?;
-        let (mut others, mut found_by) = (Vec::new(), Vec::new());
+        let (mut others, mut found_by) = (Vec::new(), BTreeSet::new());
         for (id, notes) in leaving.iter().zip(&notes) {
-            let is_own = |note: &&Note| note.commit == *id;
             // Agents in several worktrees may make the very same commit within a second.
-            let is_a_turns = notes.iter().filter(is_own).any(|note| note.kind == CommitKind::Agent);
+            let is_a_turns = notes.iter().any(|note| note.is_of_agents(*id));
             if is_a_turns || self.known.contains(id) || goes_reworded(&objects, self.known, *id) {
                 continue;
             }
             others.push(*id);
-            let is_found = |note: &&Note| note.kind == CommitKind::Found && note.worktree == view.repo.worktree_id();
-            let here = notes.iter().filter(is_own).filter(is_found);
-            found_by.extend(here.map(|note| note.turn));
+            let is_here = |note: &&Note| note.commit == *id && note.worktree == view.repo.worktree_id();
+            let found = notes.iter().filter(is_here).filter(|note| note.kind == CommitKind::Found);
+            found_by.extend(found.map(|note| note.turn));
         }
         if others.is_empty() {
             return Ok(());
@@ -94,8 +94,6 @@ impl Alone<'_, '_> {
         let staying = [self.staying, &Refs::new(view.repo).tips_beside()?].concat();
         let stays = objects.reachable_from(&staying, &others)?;
         others.retain(|id| !stays.contains(id));
-        found_by.sort_unstable();
-        found_by.dedup();
         let mut began = Vec::new();
         for turn in found_by {
             if view.timeline.find_turn(turn)?.is_some() {
@@ -103,8 +101,7 @@ impl Alone<'_, '_> {
             }
         }
         for then in self.goals.iter().copied().chain(&began) {
-            let tips: Vec<ObjectId> = then.branches.values().copied().chain(then.head.commit).collect();
-            let was_there = objects.reachable_from(&tips, &others)?;
+            let was_there = objects.reachable_from(&then.tips(), &others)?;
             for id in others.iter().filter(|id| was_there.contains(*id)) {
                 if !stays_reworded(&objects, self.head, *id)? {
                     return Err(refusal(&objects, name, *id)?.into());
@@ -145,8 +142,7 @@ pub fn left_behind(view: &View<'_>, goal: ObjectId) -> Result<Option<String>> {
     let tips: Vec<ObjectId> = refs.branches()?.into_values().chain([goal]).chain(refs.tips_beside()?).collect();
     let left = objects.commits_between(&tips, at)?;
     let notes = refs.notes_on(&left)?;
-    let is_agents = |id: ObjectId, note: &Note| note.commit == id && note.kind == CommitKind::Agent;
-    let mut users = left.iter().zip(&notes).filter(|(id, notes)| !notes.iter().any(|note| is_agents(**id, note)));
+    let mut users = left.iter().zip(&notes).filter(|(id, notes)| !notes.iter().any(|note| note.is_of_agents(**id)));
     let Some((id, _)) = users.next() else { return Ok(None) };
     let (short, subject, line) = (id.to_hex_with_len(7), objects.commit_subject(*id)?, keeping(*id));
     Ok(Some(format!("commit {short} ({subject}) is on no branch: '{line}' keeps it")))

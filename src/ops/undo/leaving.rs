@@ -23,6 +23,7 @@ use crate::ops::undo::range::{TurnRange, below};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many commits that no turn knows are described, where there are more.
@@ -40,12 +41,13 @@ pub fn check_commits(
     let (back, forward) = legs.split_at(range.back);
     let walked = back.iter().zip(&range.turns).map(|(leg, turn)| (turn, &leg.goal.operation));
     let merges = merges_that_may_leave(view, walked)?;
+    let held = held_by_operation(view, back)?;
     let walk = Walk { view, op, range, legs, known, merges, head: head_after(legs, now) };
     let mut then = now.clone();
     for (name, at, goal) in moving_tips(back, now) {
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
-        hidden.extend(held_by_operation(view, back)?);
+        hidden.extend(&held);
         walk.check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
@@ -137,10 +139,13 @@ impl Walk<'_, '_> {
 
 /// The turns of a walk, each with the commits that it brought to this branch: what it found, and brought to another one alone, is none
 /// of its own here.
-fn to_branch(name: &str, range: &TurnRange, legs: &[Leg]) -> Vec<Turn> {
-    let mut turns = range.turns.clone();
-    for (turn, _) in turns.iter_mut().zip(legs).filter(|(_, leg)| !moves(leg, name)) {
-        turn.commits.retain(|commit| commit.kind != CommitKind::Found);
+fn to_branch<'r>(name: &str, range: &'r TurnRange, legs: &[Leg]) -> Cow<'r, [Turn]> {
+    let has_found = |turn: &Turn| turn.commits.iter().any(|commit| commit.kind == CommitKind::Found);
+    let mut turns = Cow::Borrowed(&range.turns[..]);
+    for (at, leg) in legs.iter().enumerate() {
+        if !moves(leg, name) && has_found(&turns[at]) {
+            turns.to_mut()[at].commits.retain(|commit| commit.kind != CommitKind::Found);
+        }
     }
     turns
 }

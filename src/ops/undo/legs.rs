@@ -15,7 +15,7 @@ use crate::model::names::{Names, branches_of, give_back, names_now, rename};
 use crate::model::place::base_of;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, putting_back};
-use crate::model::turn::{CommitKind, Turn};
+use crate::model::turn::Turn;
 use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
@@ -477,7 +477,7 @@ fn reworded(
 /// Whether a turn has made a commit, by its note.
 fn is_a_turns(view: &View<'_>, commit: ObjectId) -> Result<bool> {
     let notes = Refs::new(view.repo).notes_on(&[commit])?;
-    Ok(notes.iter().flatten().any(|note| note.commit == commit && note.kind == CommitKind::Agent))
+    Ok(notes.iter().flatten().any(|note| note.is_of_agents(commit)))
 }
 
 /// The turn that ended on the commit upon which another turn's are made anew, where only the message of that has changed.
