@@ -37,6 +37,8 @@ pub enum CommitOrigin {
     Elsewhere(u64, String),
     /// A turn of this worktree made it.
     OfWorktree(u64, String),
+    /// HEAD is on it: the user's work from before this turn, which was left committed when that was undone.
+    Kept(u64),
     /// Nobody recorded it.
     Unknown,
 }
@@ -79,6 +81,9 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let worktree = sanitized(&shown_name(worktree));
             format!("commit {} was made by turn {turn} of the worktree '{worktree}'", named(first))
         }
+        CommitOrigin::Kept(turn) => {
+            format!("commit {} has your work from before turn {turn}, which is undone", named(first))
+        }
         CommitOrigin::Recorded | CommitOrigin::Unknown => {
             format!("commit {} on '{branch}' was not made by a turn", named(first))
         }
@@ -87,6 +92,9 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         CommitOrigin::Elsewhere(_, other) => {
             let other = branch_word(other);
             format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
+        }
+        CommitOrigin::Kept(_) => {
+            "run 'git reset -q HEAD~1' to have that uncommitted again, then the same command again".to_owned()
         }
         CommitOrigin::OfWorktree(..) => {
             let id = first.id.to_hex_with_len(10);

@@ -330,6 +330,35 @@ fn the_dirty_commit_stays_when_the_user_wants_it() {
 }
 
 #[test]
+fn a_dirty_commit_that_has_stayed_is_said_to_be_the_users_work_and_how_to_go_below_it() {
+    let repo = with(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    repo.git(["config", "oxundo.dirty", "keep"]);
+    let before = repo.head();
+    repo.write("a.txt", "one\nfirst\n").agent("echo two >>b.txt");
+    repo.write("a.txt", "one\nfirst\nsecond\n").agent("echo three >>b.txt");
+    let after = repo.state();
+    repo.undo();
+    let kept = repo.state();
+    let error = repo.refuses(&["undo"], "foreign");
+    assert!(error["message"].to_string().contains("has your work from before turn 2, which is undone"), "{error}");
+    assert!(error["hints"][0].to_string().contains("'git reset -q HEAD~1'"), "{error}");
+    repo.state().assert_is(&kept, "a refusal changes nothing");
+    repo.git(["reset", "-q", "HEAD~1"]);
+    repo.undo();
+    repo.assert_file("a.txt", "one\nfirst\nsecond\n", "it is uncommitted, and all there");
+    repo.assert_file("b.txt", "one\n", "both turns are undone");
+    assert_eq!(repo.git(["rev-parse", "HEAD^"]), before, "HEAD is on the dirty commit of the first turn");
+    repo.redo();
+    repo.redo();
+    repo.state().assert_is(&after, "redo brings both back, and the work between them is a commit again");
+    // By another commit on top it is below what the user has.
+    repo.undo();
+    repo.git(["commit", "-q", "--allow-empty", "-m", "on top"]);
+    let error = repo.refuses(&["undo"], "foreign");
+    assert!(error["message"].to_string().contains("(on top) on 'main' was not made by a turn"), "{error}");
+}
+
+#[test]
 fn a_published_dirty_commit_stays() {
     let repo = with(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
     repo.remote("origin");

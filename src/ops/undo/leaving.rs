@@ -408,6 +408,7 @@ pub fn described(
                 },
             },
         };
+        let origin = kept_at(view, *id)?.filter(|_| origin == CommitOrigin::Unknown).map_or(origin, CommitOrigin::Kept);
         leaving.push(Leaving {
             id: *id,
             parents: objects.parents(*id)?.len(),
@@ -418,6 +419,15 @@ pub fn described(
         });
     }
     Ok(leaving)
+}
+
+/// The turn that is undone and whose dirty commit HEAD is still on.
+fn kept_at(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
+    let Some(undone) = view.place()?.undone.last().filter(|_| view.head.commit == Some(commit)) else {
+        return Ok(None);
+    };
+    let turn = view.timeline.find_turn(*undone)?.filter(|turn| turn.dirty_commit == Some(commit));
+    Ok(turn.map(|turn| turn.turn))
 }
 
 /// Whether a turn of this worktree has made a commit, by its record: nothing of the user's is in that.

@@ -215,6 +215,18 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e two",
     ),
+    case(
+        "commit … has your work from before turn …, which is undone",
+        "git config oxundo.dirty keep; echo mine >>README.txt; turn 'echo 3 >three'; oxundo -q undo",
+        "oxundo undo",
+        "! test -e two && grep mine README.txt",
+    ),
+    case(
+        "commit … has your work from before turn …, which is undone",
+        "git config oxundo.dirty keep; echo mine >>README.txt; turn 'echo 3 >three'; oxundo -q undo",
+        "oxundo squash 1..",
+        "test $(git rev-list --count HEAD) = 2 && grep mine README.txt",
+    ),
     // branch
     case(
         "turn … switched branches, and HEAD is not on …, where it is to be",
