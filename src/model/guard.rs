@@ -94,7 +94,7 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             format!("run 'git switch {other}' and 'oxundo undo' to take that turn back first")
         }
         CommitOrigin::Kept(_) => {
-            "run 'git reset -q HEAD~1' to have that uncommitted again, then the same command again".to_owned()
+            "run 'git reset -q --soft HEAD~1' to have that uncommitted again, then the same command again".to_owned()
         }
         CommitOrigin::OfWorktree(..) => {
             let id = first.id.to_hex_with_len(10);

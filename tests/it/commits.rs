@@ -341,10 +341,14 @@ fn a_dirty_commit_that_has_stayed_is_said_to_be_the_users_work_and_how_to_go_bel
     let kept = repo.state();
     let error = repo.refuses(&["undo"], "foreign");
     assert!(error["message"].to_string().contains("has your work from before turn 2, which is undone"), "{error}");
-    assert!(error["hints"][0].to_string().contains("'git reset -q HEAD~1'"), "{error}");
+    assert!(error["hints"][0].to_string().contains("'git reset -q --soft HEAD~1'"), "{error}");
     repo.state().assert_is(&kept, "a refusal changes nothing");
-    repo.git(["reset", "-q", "HEAD~1"]);
+    // What is staged is nowhere else.
+    repo.sh("echo staged >c.txt; git add c.txt; echo saved >c.txt");
+    repo.git(["reset", "-q", "--soft", "HEAD~1"]);
     repo.undo();
+    assert_eq!(repo.git(["show", ":c.txt"]), "staged", "it is staged still");
+    repo.sh("git rm -q -f c.txt");
     repo.assert_file("a.txt", "one\nfirst\nsecond\n", "it is uncommitted, and all there");
     repo.assert_file("b.txt", "one\n", "both turns are undone");
     assert_eq!(repo.git(["rev-parse", "HEAD^"]), before, "HEAD is on the dirty commit of the first turn");
