@@ -408,7 +408,10 @@ pub fn described(
                 },
             },
         };
-        let origin = kept_at(view, *id)?.filter(|_| origin == CommitOrigin::Unknown).map_or(origin, CommitOrigin::Kept);
+        let origin = match origin {
+            CommitOrigin::Unknown => kept_at(view, *id)?.map_or(origin, CommitOrigin::Kept),
+            known => known,
+        };
         leaving.push(Leaving {
             id: *id,
             parents: objects.parents(*id)?.len(),
