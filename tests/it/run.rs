@@ -187,7 +187,8 @@ fn git_oxundo_alone_says_what_is_missing() {
     let repo = Sandbox::new();
     let before = repo.everything();
     let alone = repo.home().join("git-oxundo");
-    std::fs::copy(env!("CARGO_BIN_EXE_git-oxundo"), &alone).expect("copy it");
+    // By another process: whatever this one starts meanwhile would have it open for writing, and it could not be run.
+    repo.sh(&format!("cp '{}' ../home/git-oxundo", env!("CARGO_BIN_EXE_git-oxundo")));
     let mut command = Command::new(&alone);
     let output = Output::of(command.arg("undo").current_dir(repo.root()).env("PATH", repo.home()));
     output.exits(127);
