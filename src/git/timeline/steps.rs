@@ -1,11 +1,11 @@
 //! The steps of turns: a directory each in the turn's, two digits a level, so that one more rewrites two small trees and
-//! the turn's end none.
+//! the turn's end none. Which steps have a state of their own before them is read from these small trees alone.
 //!
 //! ```text
 //! turns/00/00/17/steps/00/03/step.json   the record
 //!                            files       a line of JSON for each file changed
-//!                            before/     the state before it, where the last step's is not that
 //!                            after/      the state after it
+//!                         03.before/     the state before it, where the last step's is not that
 //! ```
 
 use crate::error::failure::error_chain;
@@ -22,6 +22,9 @@ use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
+/// What stands behind a step's number in the name of the state before it.
+const BEFORE: &str = ".before";
+
 /// Where a timeline's tree has the steps of a turn.
 fn directory(turn: u64) -> String {
     format!("{}/steps", turn_directory(turn))
@@ -29,6 +32,15 @@ fn directory(turn: u64) -> String {
 
 fn step_directory(turn: u64, step: u64) -> String {
     format!("{}/{:02}/{:02}", directory(turn), step / 100, step % 100)
+}
+
+/// Where a timeline's tree has the state at an end of a step.
+fn state_directory(turn: u64, step: u64, side: Side) -> String {
+    let directory = step_directory(turn, step);
+    match side {
+        Side::Before => format!("{directory}{BEFORE}"),
+        Side::After => format!("{directory}/{}", side.name()),
+    }
 }
 
 /// Where a timeline's tree has what undo of a turn leads to, where that is not the state before it.
@@ -46,15 +58,27 @@ impl Stored<'_> {
     pub fn last_step(&self, turn: u64) -> Result<u64> {
         let objects = Objects::new(self.repo);
         let Some((_, tree)) = objects.tree_entry(self.tree, directory(turn).as_str().into())? else { return Ok(0) };
-        let Some((hundreds, below)) = self.numbered(tree)?.into_iter().max() else { return Ok(0) };
-        let last = self.numbered(below)?.into_iter().max().map_or(0, |(number, _)| number);
+        let Some((hundreds, below)) = self.numbered(tree, "")?.into_iter().max() else { return Ok(0) };
+        let last = self.numbered(below, "")?.into_iter().max().map_or(0, |(number, _)| number);
         Ok(hundreds * 100 + last)
     }
 
-    /// What is in a tree, by its number.
-    fn numbered(&self, tree: ObjectId) -> Result<Vec<(u64, ObjectId)>> {
+    /// The steps of a turn that have a state of their own before them, in order.
+    pub fn steps_with_gaps(&self, turn: u64) -> Result<Vec<u64>> {
+        let objects = Objects::new(self.repo);
+        let entry = objects.tree_entry(self.tree, directory(turn).as_str().into())?;
+        let mut steps = Vec::new();
+        for (hundreds, below) in entry.map_or_else(|| Ok(Vec::new()), |(_, tree)| self.numbered(tree, ""))? {
+            steps.extend(self.numbered(below, BEFORE)?.into_iter().map(|(number, _)| hundreds * 100 + number));
+        }
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    /// What is in a tree under a number with this behind it, by the number.
+    fn numbered(&self, tree: ObjectId, behind: &str) -> Result<Vec<(u64, ObjectId)>> {
         let entries = Objects::new(self.repo).level(tree)?;
-        let number = |name: &[u8]| name.to_str().ok().and_then(|name| name.parse::<u64>().ok());
+        let number = |name: &[u8]| name.to_str().ok()?.strip_suffix(behind)?.parse::<u64>().ok();
         Ok(entries.into_iter().filter_map(|(name, id, _)| Some((number(&name)?, id))).collect())
     }
 
@@ -86,7 +110,7 @@ impl Stored<'_> {
     /// The tree of the state at an end of a step. Before it, that is the state after the last one, or at the turn's
     /// beginning, where the step has none of its own: then it is none.
     pub fn step_tree(&self, turn: u64, number: u64, side: Side) -> Result<Option<ObjectId>> {
-        let path = format!("{}/{}", step_directory(turn, number), side.name());
+        let path = state_directory(turn, number, side);
         Ok(Objects::new(self.repo).tree_entry(self.tree, path.as_str().into())?.map(|(_, id)| id))
     }
 
@@ -140,7 +164,7 @@ impl Update<'_> {
 
     /// Puts another state at one end of a step.
     pub fn put_step_state(&mut self, step: &Step, side: Side, state: &Checkpoint) -> Result<()> {
-        self.put_state(format!("{}/{}", step_directory(step.turn, step.step), side.name()), &state.alone())
+        self.put_state(state_directory(step.turn, step.step, side), &state.alone())
     }
 
     /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.
@@ -151,12 +175,11 @@ impl Update<'_> {
         before: Option<&Checkpoint>,
         after: &Checkpoint,
     ) -> Result<()> {
-        let directory = step_directory(step.turn, step.step);
         self.put_step_record(step)?;
-        self.put(format!("{directory}/files"), json_lines(files)?)?;
+        self.put(format!("{}/files", step_directory(step.turn, step.step)), json_lines(files)?)?;
         if let Some(before) = before {
-            self.put_state(format!("{directory}/{}", Side::Before.name()), &before.alone())?;
+            self.put_step_state(step, Side::Before, before)?;
         }
-        self.put_state(format!("{directory}/{}", Side::After.name()), &after.alone())
+        self.put_step_state(step, Side::After, after)
     }
 }

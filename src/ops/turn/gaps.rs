@@ -110,7 +110,8 @@ impl Gaps {
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
         let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
-        for step in since + 1..=last.min(at_work_after) {
+        let own = timeline.steps_with_gaps(turn.turn)?;
+        for step in own.into_iter().filter(|step| (since + 1..=last.min(at_work_after)).contains(step)) {
             let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
             gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
         }
