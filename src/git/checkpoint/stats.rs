@@ -17,9 +17,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The files that differ between two states.
 type Files = BTreeMap<BString, Change<Option<FileState>>>;
 
-/// Larger files are not compared line by line.
-const DIFF_LIMIT: u64 = 4 << 20;
-
 /// How much of a file is looked at to tell whether it is text; as git does.
 const TEXT_PROBE: usize = 8000;
 
@@ -157,10 +154,7 @@ impl Checkpoints<'_> {
 
     /// A file's content, unless it is too large to be compared.
     fn content_of(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
-        if Objects::new(self.repo).size(id)? > DIFF_LIMIT {
-            return Ok(None);
-        }
-        Objects::new(self.repo).blob(id).map(Some)
+        Objects::new(self.repo).small_blob(id)
     }
 }
 

@@ -11,7 +11,7 @@ impl Objects<'_> {
     /// Copies a blob's content. git reads large ones, since it streams them, and missing ones, since it may
     /// know where to fetch them.
     pub fn copy_blob(&self, id: ObjectId, out: &mut dyn std::io::Write) -> Result<()> {
-        if self.size(id).is_ok_and(|size| size <= IN_MEMORY) {
+        if self.is_small(id).unwrap_or(false) {
             return Ok(out.write_all(&self.blob(id)?)?);
         }
         let threshold = format!("core.bigFileThreshold={IN_MEMORY}");
@@ -20,8 +20,12 @@ impl Objects<'_> {
 
     /// The raw content of a blob; none where that is too large for memory.
     pub fn small_blob(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
-        let is_small = self.size(id)? <= IN_MEMORY;
-        is_small.then(|| self.blob(id)).transpose()
+        self.is_small(id)?.then(|| self.blob(id)).transpose()
+    }
+
+    /// Whether a blob is not too large for memory. To ask for the size of what is in a file of its own takes as long as to read it.
+    fn is_small(&self, id: ObjectId) -> Result<bool> {
+        Ok(self.repo.is_in_small_file(id) || self.size(id)? <= IN_MEMORY)
     }
 
     /// The size of a blob.

@@ -6,6 +6,7 @@
 //! `git gc` has just removed the directory that the file was to be in.
 
 use crate::git::repo::Repo;
+use crate::git::repo::large::IN_MEMORY;
 use crate::git::repo::sharing::Sharing;
 use crate::git::repo::written::WrittenFile;
 use anyhow::{Context, Result};
@@ -23,6 +24,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The size in bytes of the objects that are not compressed: they take one block of a disk in any case.
 const SMALL: usize = 3000;
+
+/// How many bytes zlib makes of one at most.
+const MOST_PACKED: u64 = 1032;
 
 /// About so many bytes of blobs are kept in memory at most.
 const UNWRITTEN: usize = 32 << 20;
@@ -68,6 +72,14 @@ impl Repo {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object is in a file of its own that holds no more than fits into memory, however well that is packed.
+    pub fn is_in_small_file(&self, id: ObjectId) -> bool {
+        let name = id.to_string();
+        let (above, below) = name.split_at(2);
+        let file = self.gix.objects.store_ref().path().join(above).join(below);
+        file.metadata().is_ok_and(|file| file.len() <= IN_MEMORY / MOST_PACKED)
     }
 
     /// Writes them into another directory as well, and keeps them in memory.
