@@ -326,6 +326,9 @@ fn behind_others(mut refusal: Refusal, range: &TurnRange, at: usize) -> Refusal 
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
 /// one on which the walk enters it.
 fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[Renamed]) -> Result<Refusal> {
+    if let Some(refusal) = over_since(view, turn, state)? {
+        return Ok(refusal);
+    }
     let start = &state.head;
     let refs = Refs::new(view.repo);
     let has_it =
@@ -358,6 +361,24 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
     Ok(Refusal::new(Code::Branch, message).hint(hint))
+}
+
+/// The refusal for a turn that has left an operation in progress with HEAD on no branch, which the user has finished: the branch has
+/// what came of it.
+fn over_since(view: &View<'_>, turn: &Turn, left: &Checkpoint) -> Result<Option<Refusal>> {
+    let is_over = left.head.branch.is_none() && left.operation.is_under_way() && view.repo.in_progress().is_none();
+    let Some(name) = view.head.branch.as_ref().filter(|name| is_over && turn.began_on.as_ref() == Some(*name)) else {
+        return Ok(None);
+    };
+    let began = turn
+        .dirty_commit
+        .map_or_else(|| view.timeline.undone_to(turn.turn).map(|it| it.head.commit), |id| Ok(Some(id)))?;
+    let Some(began) = began.filter(|began| view.head.commit != Some(*began)) else { return Ok(None) };
+    let (word, shown, kept) = (left.operation.word(), short_branch(name), branch_word(&format!("{name}-kept")));
+    let line = format!("git branch {kept} && git reset -q --keep {}", began.to_hex_with_len(10));
+    let message = format!("turn {} left a {word} in progress, which is over since", turn.turn);
+    let hint = format!("run '{line}' to have '{shown}' as it was before the turn, and what it is now beside it");
+    Ok(Some(Refusal::new(Code::Branch, message).hint(hint)))
 }
 
 /// Where a turn gave the branch that it began on another name, and the user took it off by hand, the branch has that name still: the

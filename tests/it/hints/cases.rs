@@ -229,6 +229,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     // branch
     case(
+        "turn … left a … in progress, which is over since",
+        "echo u >three; git add three; git commit -qm u; git switch -qc f HEAD~1; echo x >three; git add three; git commit -qm x; \
+         git switch -q main; oxundo -q run -- git rebase -q f || true; echo mine >three; git add three; \
+         GIT_EDITOR=true git rebase --continue",
+        "oxundo undo",
+        "! git merge-base --is-ancestor f main && git grep mine main-kept -- three",
+    ),
+    case(
         "turn … switched branches, and HEAD is not on …, where it is to be",
         "oxundo -q run -- git switch -qc theirs; git switch -q main",
         "oxundo undo",
