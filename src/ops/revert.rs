@@ -359,12 +359,13 @@ impl<'a> Revert<'a, '_> {
         let mut deltas = Vec::new();
         let (mut committed, mut was_there) = (Vec::new(), false);
         for turn in self.turns {
-            let (mut inverse, commits) = self.inverse(turn)?;
+            let (mut inverse, mut commits) = self.inverse(turn)?;
             if let Some(selection) = &mut selection {
                 inverse.delta = restricted(inverse.delta, selection, turn);
                 was_there |= !inverse.delta.files.is_empty();
                 inverse.delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
             } else {
+                self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);
             }
             deltas.push(inverse);
@@ -455,6 +456,29 @@ impl<'a> Revert<'a, '_> {
         let after = objects.head_tree(&after.head)?;
         let before = self.without_users(ends, was, after)?;
         Ok((TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() }, Committed { turn, after, before }))
+    }
+
+    /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
+    /// other turns that are taken out did.
+    fn leave_staged(&self, delta: &mut Delta, commits: &mut Committed<'_>, above: &[TurnDelta]) -> Result<()> {
+        let (objects, checkpoints) = (Objects::new(self.view.repo), Checkpoints::new(self.view.repo));
+        let is_theirs = |path| above.iter().any(|turn| turn.delta.index.contains_key(path));
+        let mut stays = Vec::new();
+        for (path, change) in &delta.index {
+            let now = checkpoints.entries_of(&self.capture.checkpoint.index, path.as_bstr())?;
+            if !delta.files.contains_key(path) && !is_theirs(path) && now != change.from && now != change.to {
+                stays.push((path.clone(), objects.tree_entry(commits.after, path.as_bstr())?));
+            }
+        }
+        for (path, _) in &stays {
+            delta.index.remove(path);
+            let (path, turn) = (in_quotes(path.as_bstr()), commits.turn.turn);
+            self.view.warn(format!(
+                "{path} stays as it is: turn {turn} changed only what was staged of it, and it is another since"
+            ));
+        }
+        commits.before = objects.edited_tree(commits.before, &stays)?;
+        Ok(())
     }
 
     /// The tree to which its commits are taken back: what the user saved during the turn and somebody committed in it stays.

@@ -56,6 +56,26 @@ fn some_turns_in_the_middle_are_taken_out_at_once() {
 }
 
 #[test]
+fn the_users_edits_that_a_turn_only_committed_stay_where_they_have_gone_on() {
+    for how in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
+        let repo = Sandbox::new();
+        repo.commit("b", "base\n");
+        repo.sh("echo mine >>b");
+        repo.turn(Mode::Ghost, "echo 1 >c; git add c; git commit -qam 'all of it'");
+        repo.sh("echo more >>b; git commit -qam mine");
+        let before = repo.state();
+        let done = repo.oxundo(how);
+        done.success();
+        assert!(done.err().contains("'b' stays as it is: turn 1 changed only what was staged of it"), "{done:?}");
+        repo.assert_file("b", "base\nmine\nmore\n", "it is the user's");
+        repo.assert_absent("c", "it is the turn's");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "and so it is in the commit on top");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+    }
+}
+
+#[test]
 fn one_turn_in_the_middle_is_taken_out() {
     for mode in Mode::BOTH {
         let repo = three_turns(mode);
