@@ -315,6 +315,8 @@ fn steps() {
                         calls.push(before + bench.hook("PostToolUse", &call));
                     }
                 }
+                // What was written just now is read again: here nothing is, as after an agent's last words.
+                std::thread::sleep(Duration::from_millis(2100));
                 ends.push(bench.hook("Stop", ""));
             }
         }
