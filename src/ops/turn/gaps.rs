@@ -236,6 +236,32 @@ impl Gaps {
         Ok(changed)
     }
 
+    /// Of these files of the user's the names that they have at the end, where calls have given them others since.
+    pub fn followed(
+        &self,
+        view: &View<'_>,
+        paths: BTreeSet<BString>,
+        (before, after): (&Checkpoint, &Checkpoint),
+    ) -> Result<BTreeSet<BString>> {
+        let checkpoints = Checkpoints::new(view.repo);
+        let mut gone = BTreeMap::new();
+        for path in &paths {
+            let last = self.all.iter().rev().find_map(|gap| gap.work.files.get(path)?.to);
+            if last.is_some() && checkpoints.captured_file(after, path.as_bstr())?.is_none() {
+                gone.insert(path.clone(), Change::new(last, None));
+            }
+        }
+        if gone.is_empty() {
+            return Ok(paths);
+        }
+        let mut files = checkpoints.file_changes(before, after)?;
+        files.retain(|_, change| change.from.is_none());
+        files.extend(gone);
+        let now: BTreeMap<BString, BString> =
+            checkpoints.came_from(&files)?.into_iter().map(|(new, old)| (old, new)).collect();
+        Ok(paths.into_iter().map(|path| now.get(&path).cloned().unwrap_or(path)).collect())
+    }
+
     /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Tells of
     /// which files something does.
     pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<BTreeSet<BString>> {
@@ -326,6 +352,12 @@ impl<'a> Saved<'a> {
             followed.push((at, now));
         }
         self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
+        // What overlaps goes along with its file.
+        for (path, origin) in gap.renames.came.iter().filter(|(path, _)| gap.work.files.contains_key(*path)) {
+            if self.lost.remove(&origin.path) {
+                self.lost.insert(path.clone());
+            }
+        }
         Ok(())
     }
 
