@@ -21,6 +21,10 @@ use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
+
+/// So many files are named in a line.
+const NAMED: usize = 8;
 
 /// Plans to take a session's share out of the last turn in which it took part.
 pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
@@ -31,7 +35,8 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         let changed = view.timeline.turn_files(turn.turn)?.into_iter();
         let changed = changed.map(|file| unquoted(&file.path).unwrap_or_else(|| file.path.into()));
         meanwhile::check_apart(&turn, changed, &both)?;
-        return revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits);
+        let planned = revert::plan(view, &Which::Only(turn.turn.to_string()), &[], edits)?;
+        return naming_claims(view, &turn, &view.timeline.steps(turn.turn)?, planned);
     }
     let steps = view.timeline.steps(turn.turn)?;
     check_known(view, &turn, session, &steps)?;
@@ -50,7 +55,26 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     let planned = take_out(view, &turn, deltas, edits, words);
     let planned = planned.map_err(|error| beside(view, error, (&turn, &steps), session))?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
-    Ok(PlannedTurn { conversations, ..planned })
+    let its: Vec<Step> = steps.into_iter().filter(|step| is_its(step.session.as_deref())).collect();
+    naming_claims(view, &turn, &its, PlannedTurn { conversations, ..planned })
+}
+
+/// Names the files that are taken out, and that changed while a shell's call was in flight: it tells of none, and somebody else may
+/// have saved in that time.
+fn naming_claims(view: &View<'_>, turn: &Turn, steps: &[Step], mut planned: PlannedTurn) -> Result<PlannedTurn> {
+    let mut claimed = BTreeSet::new();
+    for step in steps.iter().filter(|step| step.share == Share::Claimed) {
+        claimed.extend(view.timeline.step_files(turn.turn, step.step)?.into_iter().map(|file| file.path));
+    }
+    let changed = planned.plan.files.iter().map(|file| &file.path);
+    let paths: Vec<_> = changed.filter(|path| claimed.contains(&quoted(path.as_bstr()))).collect();
+    if !paths.is_empty() {
+        let named: Vec<_> = paths.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
+        let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
+        let what = "changed during a shell's call: what you saved there meanwhile goes with it";
+        planned.warnings.push(format!("{}{more} {what}", named.join(", ")));
+    }
+    Ok(planned)
 }
 
 /// Names the session that wrote beside what this one did, where that is what is in the way: it is no change of the user's, which

@@ -23,6 +23,8 @@ enum Event {
     Both(usize, usize),
     /// The user saves this file, or a new one.
     Saves(usize, bool),
+    /// The user does so while a session's shell is at work alone.
+    Beside(usize, usize, bool),
 }
 
 const SESSIONS: [&str; 3] = ["a", "b", "c"];
@@ -34,6 +36,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (0..3_usize, 0..2_usize, any::<bool>()).prop_map(|(who, file, new)| Event::Shell(who, file, new)),
         1 => (0..3_usize, 0..2_usize).prop_map(|(who, file)| Event::Both(who, file)),
         4 => (0..2_usize, any::<bool>()).prop_map(|(file, new)| Event::Saves(file, new)),
+        1 => (0..3_usize, 0..2_usize, any::<bool>()).prop_map(|(who, file, new)| Event::Beside(who, file, new)),
     ]
 }
 
@@ -41,6 +44,8 @@ struct Story {
     repo: Sandbox,
     /// Who wrote each token.
     tokens: Vec<usize>,
+    /// What the user saved while a shell was at work: nobody can tell that from what that wrote. With whose it is taken for, and where.
+    unsure: BTreeMap<usize, (usize, String)>,
 }
 
 fn file(number: usize) -> String {
@@ -99,6 +104,15 @@ impl Story {
                 self.tokens.push(who);
             }
             Event::Saves(number, is_new) => self.write(USER, number, is_new),
+            Event::Beside(who, number, is_new) => {
+                self.hook(who, "PreToolUse", "Bash", None);
+                self.write(USER, number, is_new);
+                self.tokens.truncate(start);
+                self.hook(who, "PostToolUse", "Bash", None);
+                self.tokens.push(USER);
+                let name = if is_new { format!("new{start}.txt") } else { file(number) };
+                self.unsure.insert(start, (who, name));
+            }
         }
     }
 
@@ -116,7 +130,7 @@ fn check(events: &[Event], mode: &str, whose: usize) -> bool {
     let ruled: String = (0..40).map(|line| format!("line {line}\n-\n-\n-\n")).collect();
     repo.write(file(0), &ruled).write(file(1), &ruled);
     repo.sh(&format!("git add -A; git commit -qm ruled; git config oxundo.mode {mode}"));
-    let mut story = Story { repo, tokens: Vec::new() };
+    let mut story = Story { repo, tokens: Vec::new(), unsure: BTreeMap::new() };
     for who in 0..3 {
         story.hook(who, "UserPromptSubmit", "", None);
     }
@@ -128,17 +142,25 @@ fn check(events: &[Event], mode: &str, whose: usize) -> bool {
     }
     let before = story.there();
     assert!(before.values().all(|times| *times == 1), "{before:?}");
-    let (code, answer) = story.repo.json(["undo", "--session", SESSIONS[whose]]);
+    let output = story.repo.oxundo(["--json", "undo", "--session", SESSIONS[whose]]);
+    let (code, said) = (output.code, output.err());
+    let answer: serde_json::Value = serde_json::from_str(&output.out()).expect("one object");
     let after = story.there();
     if code != 0 {
         assert_eq!(after, before, "{answer}");
         let is_named = answer["error"]["paths"].as_array().is_some_and(|paths| !paths.is_empty());
-        let wrote = story.tokens.contains(&whose);
+        let wrote = story.tokens.contains(&whose) || story.unsure.values().any(|(who, _)| *who == whose);
         assert!((code == 3 && is_named) || !wrote || code == 4, "{answer}");
         return false;
     }
-    let wanted: BTreeMap<usize, usize> =
+    let mut wanted: BTreeMap<usize, usize> =
         story.tokens.iter().enumerate().map(|(token, who)| (token, usize::from(*who != whose))).collect();
+    for (token, (_, name)) in story.unsure.iter().filter(|(_, (who, _))| *who == whose) {
+        // It goes with the share, and is named.
+        let mut lines = said.lines().filter(|line| line.contains("during a shell's call"));
+        assert!(lines.any(|line| line.contains(name)), "{said}");
+        wanted.insert(*token, 0);
+    }
     assert_eq!(after, wanted, "{answer}");
     story.repo.oxundo(["redo"]).success();
     assert_eq!(story.there(), before, "redo brings it back");
