@@ -63,6 +63,8 @@ pub struct Adapter {
     pub removal: Option<(&'static str, &'static str)>,
     /// Whether it tells of each call of each of its tools: what changes outside of them is not its work.
     pub all_calls: bool,
+    /// The tools, in lower case and without punctuation, whose work sub-agents do, which tell of each call of their own.
+    pub delegates: &'static [&'static str],
 }
 
 /// How an agent keeps a conversation in a file: a line of JSON for each thing that happened. The name of the file has the session's
@@ -184,6 +186,7 @@ const PLAIN: Adapter = Adapter {
     shares_local_since: None,
     removal: None,
     all_calls: false,
+    delegates: &[],
 };
 
 /// Claude Code's switch, which other agents have adopted.
@@ -295,6 +298,7 @@ pub const ADAPTERS: &[Adapter] = &[
         shares_local_since: Some("2.1.330"),
         removal: Some(("WorktreeRemove", "worktree_path")),
         all_calls: true,
+        delegates: &["agent", "task"],
         ..PLAIN
     },
     Adapter {

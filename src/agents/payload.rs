@@ -87,7 +87,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         return None;
     }
     let tool = text(payload, TOOL).map(|name| folded(&name));
-    if tool.is_some_and(|tool| adapter.harmless_tools.contains(&tool.as_str())) {
+    if tool.as_ref().is_some_and(|tool| adapter.harmless_tools.contains(&tool.as_str())) {
         return None;
     }
     let name = |keys: &[&str]| text(payload, keys).filter(|text| text.len() <= LONGEST_NAME);
@@ -110,6 +110,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
             id: name(TOOL_CALL),
             command: text(payload, TOOL_COMMAND).filter(|_| name(TOOL_PATH).is_none()).map(|line| one_line(&line)),
             has_other_names: false,
+            is_told_by_others: tool.is_some_and(|tool| adapter.delegates.contains(&tool.as_str())),
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })

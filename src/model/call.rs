@@ -20,6 +20,9 @@ pub struct ToolUse {
     /// Whether the file that it names had another name as it began, which may be the one that it writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_other_names: bool,
+    /// Whether others do its work, as sub-agents do, who tell of their own calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_told_by_others: bool,
 }
 
 /// The tools of agents that write the file which they name and nothing else, as [`folded`] has them.
@@ -41,7 +44,7 @@ const EDITORS: [&str; 14] = [
 ];
 
 /// Those that write no file at all.
-const READERS: [&str; 29] = [
+const READERS: [&str; 33] = [
     "read",
     "readfile",
     "readmanyfiles",
@@ -72,7 +75,12 @@ const READERS: [&str; 29] = [
     "toolsearch",
     "lsp",
     "listmcpresources",
+    "listmcpresourcestool",
     "readmcpresource",
+    "readmcpresourcetool",
+    // They end what another call has started.
+    "killshell",
+    "taskstop",
 ];
 
 /// A tool's name as agents agree on it: letters and digits alone, in lower case.
@@ -86,9 +94,9 @@ impl ToolUse {
         self.path.as_deref().filter(|_| !self.has_other_names && EDITORS.contains(&folded(&self.tool).as_str()))
     }
 
-    /// Whether it writes no file.
+    /// Whether it writes no file by itself.
     pub fn only_reads(&self) -> bool {
-        READERS.contains(&folded(&self.tool).as_str())
+        self.is_told_by_others || READERS.contains(&folded(&self.tool).as_str())
     }
 }
 
@@ -322,14 +330,10 @@ impl Told {
 
     fn end(&mut self, mark: &CallMark, place: usize) {
         let is_all = mark.tool == ToolUse::default();
-        let mut is_over = false;
-        let calls = &self.calls;
-        let ends = |at: &usize| {
-            let is_it = (is_all || !is_over) && calls[*at].session == mark.session;
-            let is_it = is_it && (is_all || is_same_call(&calls[*at].tool, &mark.tool));
-            is_over |= is_it;
-            is_it
-        };
+        let of_session = |at: &usize| self.calls[*at].session == mark.session;
+        let its = self.open.iter().copied().filter(of_session).map(|at| (at, &self.calls[at].tool));
+        let one = of_call(its, &mark.tool);
+        let ends = |at: &usize| if is_all { of_session(at) } else { one == Some(*at) };
         let (over, open): (Vec<usize>, Vec<usize>) = self.open.iter().copied().partition(ends);
         self.open = open;
         for at in over {
@@ -341,9 +345,9 @@ impl Told {
 
     /// Notes what was looked at after a call.
     fn looked_at(&mut self, (looked, index): (Looked, Option<String>), session: Option<&str>, tool: &ToolUse) {
-        let calls = &self.calls;
-        let is_it = |at: &&usize| calls[**at].session.as_deref() == session && is_same_call(&calls[**at].tool, tool);
-        if let Some(at) = self.ended.iter().rev().find(is_it).copied() {
+        let of_session = |at: &usize| self.calls[*at].session.as_deref() == session;
+        let its = self.ended.iter().rev().copied().filter(of_session).map(|at| (at, &self.calls[at].tool));
+        if let Some(at) = of_call(its, tool) {
             let call = &mut self.calls[at];
             call.is_known = true;
             call.index = index;
@@ -359,8 +363,10 @@ impl Told {
 
 /// The call that has just ended and of which it is not known yet what it changed.
 pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &ToolUse) -> Option<&'c ToolCall> {
-    let is_it = |call: &&ToolCall| call.session.as_ref() == session && is_same_call(&call.tool, tool);
-    calls.iter().filter(|call| call.ended_at.is_some() && !call.is_known).filter(is_it).max_by_key(|call| call.told.1)
+    let is_one = |call: &&ToolCall| call.ended_at.is_some() && !call.is_known && call.session.as_ref() == session;
+    let mut ended: Vec<_> = calls.iter().filter(is_one).collect();
+    ended.sort_by_key(|call| std::cmp::Reverse(call.told.1));
+    of_call(ended.into_iter().map(|call| (call, &call.tool)), tool)
 }
 
 /// When the first call began, by the clock of files, of which it is not known what it changed.
@@ -384,12 +390,16 @@ pub fn found_by_only_unknown(told: &[ToolCall]) -> Option<&Moved> {
     only.moved.as_ref().filter(|_| is_alone && told.iter().filter(is_unknown).count() == 1)
 }
 
-/// Whether an end is that of a beginning: by the agent's id of the call, where it has any.
-fn is_same_call(begun: &ToolUse, ended: &ToolUse) -> bool {
-    match (&begun.id, &ended.id) {
+/// The first of these of which an end is: by the agent's id of the call, where it has any. Without one, by what it is about, and
+/// where none is about that, by the tool alone: some agents tell of that only as a call begins.
+fn of_call<'c, T>(mut all: impl Iterator<Item = (T, &'c ToolUse)> + Clone, ended: &ToolUse) -> Option<T> {
+    let is_same = |(_, begun): &(T, &ToolUse)| match (&begun.id, &ended.id) {
         (Some(begun), Some(ended)) => begun == ended,
         _ => begun.tool == ended.tool,
-    }
+    };
+    let is_about_it = |(_, begun): &(T, &ToolUse)| (&begun.path, &begun.command) == (&ended.path, &ended.command);
+    let about_it = all.clone().filter(is_same).find(is_about_it);
+    about_it.or_else(|| all.find(is_same)).map(|(one, _)| one)
 }
 
 #[cfg(test)]

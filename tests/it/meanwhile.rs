@@ -695,6 +695,25 @@ fn undo_of_a_turn_is_refused_where_what_the_user_saved_in_it_would_go_with_it() 
 }
 
 #[test]
+fn what_overlaps_with_what_calls_did_is_known_under_the_name_that_its_file_gets_later() {
+    for by_a_call in [false, true] {
+        let repo = begun(Mode::Commit, "true");
+        edit(&repo, 1, "both.txt", "sed -i 's/^4$/4\\nits/' both.txt");
+        user(&repo, "sed -i 's/^its$/its\\nmine/; s/^8$/8\\nmine too/' both.txt");
+        if by_a_call {
+            shell(&repo, 2, "mv both.txt other.txt");
+        } else {
+            shell(&repo, 2, "echo its >>a.txt");
+            user(&repo, "mv both.txt other.txt");
+        }
+        ends(&repo);
+        let before = repo.state();
+        assert_eq!(repo.refuses(&["undo"], "conflict")["paths"], json!(["other.txt"]), "by a call: {by_a_call}");
+        repo.state().assert_is(&before, "a refusal");
+    }
+}
+
+#[test]
 fn undo_of_a_turn_is_not_refused_for_what_it_does_not_touch() {
     for (calls, save) in [
         // The file that both wrote is gone again, or the user's lines are apart from the agent's.
@@ -977,6 +996,82 @@ fn what_the_user_saves_while_the_agent_asks_them_is_theirs() {
     }
 }
 
+/// What the user saves at these places is theirs, whatever hooks told before.
+#[track_caller]
+fn is_the_users(repo: &Sandbox, what: &str) {
+    ends(repo);
+    assert_eq!(repo.git(["status", "--porcelain"]), " M late.txt\n?? mine.txt", "{what}: it is in no commit");
+    repo.undo();
+    repo.assert_file("late.txt", "l\nmine\n", what);
+    repo.assert_file("mine.txt", "mine\n", what);
+    repo.assert_file("a.txt", "a\n", what);
+}
+
+const SAVES: &str = "echo mine >>late.txt; echo mine >mine.txt";
+
+#[test]
+fn an_edit_that_names_a_directory_changes_nothing_in_it() {
+    let repo = begun(Mode::Commit, "mkdir d; echo e >d/e; echo f >d/f; git add d; git commit -qm d");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    user(&repo, "echo more >>d/e");
+    call(&repo, "s", 2, "Edit", &json!({"file_path": repo.path("d")}), "true");
+    assert_eq!(repo.json(["log", "--steps"]).1["turns"][0]["steps"].as_array().map(Vec::len), Some(1));
+    user(&repo, SAVES);
+    ends(&repo);
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt");
+    repo.undo();
+    repo.assert_file("d/e", "e\nmore\n", "it is the user's");
+}
+
+#[test]
+fn an_end_without_an_id_is_that_of_the_call_that_is_about_the_same() {
+    let repo = begun(Mode::Commit, "true");
+    let about = |path: &str| json!({"tool_name": "Edit", "tool_input": {"file_path": repo.path(path)}});
+    hook(&repo, "s", "PreToolUse", &about("a.txt"));
+    hook(&repo, "s", "PreToolUse", &about("late.txt"));
+    repo.sh("echo its >>a.txt");
+    hook(&repo, "s", "PostToolUse", &about("late.txt"));
+    user(&repo, SAVES);
+    repo.sh("echo its too >>a.txt");
+    hook(&repo, "s", "PostToolUse", &about("a.txt"));
+    is_the_users(&repo, "its call had ended");
+}
+
+#[test]
+fn what_the_user_saves_while_a_sub_agent_is_at_work_is_theirs_where_that_tells_of_its_calls() {
+    let repo = begun(Mode::Commit, "true");
+    let task = json!({"tool_name": "Agent", "tool_use_id": "t", "tool_input": {"prompt": "x"}});
+    hook(&repo, "s", "PreToolUse", &task);
+    let of_sub_agent = |event: &str| {
+        hook(
+            &repo,
+            "s",
+            event,
+            &json!({"agent_id": "b", "tool_name": "Edit", "tool_use_id": "e",
+            "tool_input": {"file_path": repo.path("a.txt")}}),
+        );
+    };
+    of_sub_agent("PreToolUse");
+    repo.sh("echo its >>a.txt");
+    of_sub_agent("PostToolUse");
+    user(&repo, SAVES);
+    assert_eq!(repo.refuses(&["undo"], "busy")["code"], "busy", "it is at work still");
+    hook(&repo, "s", "PostToolUse", &task);
+    is_the_users(&repo, "no call was in flight");
+}
+
+#[test]
+fn after_a_call_whose_beginning_nobody_told_calls_tell_again_whose_is_what() {
+    let repo = begun(Mode::Commit, "true");
+    shell(&repo, 1, "echo its >>a.txt");
+    repo.sh("echo its >its.txt");
+    let lost = json!({"tool_name": "Bash", "tool_use_id": "lost", "tool_input": {"command": "x"}});
+    hook(&repo, "s", "PostToolUse", &lost);
+    user(&repo, SAVES);
+    is_the_users(&repo, "it came after the end of that call");
+    repo.assert_absent("its.txt", "what came before that is its");
+}
+
 /// A call begins, and nothing tells of its end: it was denied, or stopped.
 fn begins(repo: &Sandbox, id: u32, tool: &str) {
     let about = json!({"tool_name": tool, "tool_use_id": id.to_string(), "tool_input": {"command": "make"}});
@@ -996,7 +1091,7 @@ fn what_the_user_did_before_a_call_that_ends_nowhere_is_theirs() {
         let ways = [
             (Mode::Commit, "Bash", "Stop"),
             (Mode::Ghost, "Bash", "UserPromptSubmit"),
-            (Mode::Commit, "Task", "SessionEnd"),
+            (Mode::Commit, "Skill", "SessionEnd"),
         ];
         for (mode, tool, ends_by) in ways {
             let repo = begun(mode, "true");

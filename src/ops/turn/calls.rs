@@ -78,12 +78,19 @@ pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Foun
     )
 }
 
-/// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it.
+/// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it, nor, where the
+/// session has told of none that is over, what goes on after it.
 pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()> {
     if tool.id.is_none() || is_told_of(repo, part, tool)? {
         return Ok(());
     }
     append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
+    let told = in_open_turn(repo);
+    let last =
+        told.iter().rev().find(|call| call.session == part.session && call.ended_at.is_some() && !call.is_unknown());
+    if last.is_some_and(|last| !leaves_behind(part, last)) {
+        return Ok(());
+    }
     record(repo, part, tool, true)?;
     record_look(repo, part, tool, Looked::GoesOn)
 }

@@ -37,6 +37,10 @@ impl Reach {
         }
         let Some(named) = tool.only_file() else { return Self::Anywhere };
         let full = full_path(repo, named);
+        // It fails there, and changes nothing of what is in it.
+        if full.symlink_metadata().is_ok_and(|it| it.is_dir()) {
+            return Self::Nowhere;
+        }
         // A link is not followed at the end of a path: a file may be written in its place.
         let (Some((above, name)), Ok(top)) = (place_of(&full), repo.top().canonicalize()) else {
             return Self::Anywhere;
