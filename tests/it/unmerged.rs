@@ -28,6 +28,20 @@ fn there_and_back(repo: &Sandbox, before: &State, after: &State) {
     }
 }
 
+/// git's own index keeps the sides of a conflict; once a turn has taken it away, the record does.
+#[test]
+fn the_sides_of_a_conflict_that_a_turn_gave_up_outlast_all_collecting() {
+    let repo = unmerged();
+    repo.sh("git stash drop -q; git checkout -q --ours a.txt");
+    let (before, mine) = (repo.state(), repo.git(["show", ":3:a.txt"]));
+    repo.turn(Mode::Ghost, "git reset -q --hard; echo new >new.txt");
+    repo.sh("git reflog expire --expire=now --all; git gc -q --prune=now");
+    repo.undo();
+    repo.state().assert_is(&before, "undo");
+    assert_eq!(repo.git(["show", ":3:a.txt"]), mine);
+    repo.assert_sound();
+}
+
 #[test]
 fn an_agents_conflicting_pop_comes_and_goes_with_all_its_stages() {
     in_both_modes(|mode| {

@@ -94,6 +94,7 @@ impl Checkpoints<'_> {
         }
         entries.extend(operation.map(|tree| tree_entry(OPERATION, EntryKind::Tree, tree)));
         entries.extend(self.auto_merge(&checkpoint.operation)?);
+        entries.extend(self.unmerged(&checkpoint.index)?);
         if !sparse.is_empty() {
             entries.push(blob("sparse", serde_json::to_vec(&sparse)?)?);
         }
@@ -118,6 +119,19 @@ impl Checkpoints<'_> {
         let merged = ObjectId::from_hex(Objects::new(self.repo).blob(*merged)?.trim()).ok();
         let is_tree = |id: &ObjectId| self.repo.gix.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tree);
         Ok(merged.filter(is_tree).map(|merged| tree_entry("auto-merge", EntryKind::Tree, merged)))
+    }
+
+    /// What is staged in a way that no tree has, as the sides of a conflict, by its ids: so it is kept as all else is.
+    fn unmerged(&self, index: &IndexState) -> Result<Option<Entry>> {
+        let objects = Objects::new(self.repo);
+        let staged = index.special.values().flatten().filter(|entry| entry.stage > 0 && !entry.is_gitlink());
+        let ids: BTreeSet<ObjectId> = staged.map(|entry| entry.id).filter(|id| objects.has_object(*id)).collect();
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        let blobs: Vec<_> = ids.into_iter().map(|id| (id.to_string().into(), Some((EntryKind::Blob, id)))).collect();
+        let tree = objects.edited_tree(objects.write_empty_tree()?, &blobs)?;
+        Ok(Some(tree_entry("unmerged", EntryKind::Tree, tree)))
     }
 
     fn read_operation(&self, tree: ObjectId, unread: Option<String>, seal: Option<String>) -> Result<Operation> {
