@@ -56,23 +56,25 @@ fn found_directory(turn: u64) -> String {
 impl Stored<'_> {
     /// The number of the last step of a turn; 0 where it has none.
     pub fn last_step(&self, turn: u64) -> Result<u64> {
-        let objects = Objects::new(self.repo);
-        let Some((_, tree)) = objects.tree_entry(self.tree, directory(turn).as_str().into())? else { return Ok(0) };
-        let Some((hundreds, below)) = self.numbered(tree, "")?.into_iter().max() else { return Ok(0) };
+        let Some((hundreds, below)) = self.hundreds(turn)?.into_iter().max() else { return Ok(0) };
         let last = self.numbered(below, "")?.into_iter().max().map_or(0, |(number, _)| number);
         Ok(hundreds * 100 + last)
     }
 
     /// The steps of a turn that have a state of their own before them, in order.
     pub fn steps_with_gaps(&self, turn: u64) -> Result<Vec<u64>> {
-        let objects = Objects::new(self.repo);
-        let entry = objects.tree_entry(self.tree, directory(turn).as_str().into())?;
         let mut steps = Vec::new();
-        for (hundreds, below) in entry.map_or_else(|| Ok(Vec::new()), |(_, tree)| self.numbered(tree, ""))? {
+        for (hundreds, below) in self.hundreds(turn)? {
             steps.extend(self.numbered(below, BEFORE)?.into_iter().map(|(number, _)| hundreds * 100 + number));
         }
         steps.sort_unstable();
         Ok(steps)
+    }
+
+    /// The trees of a turn's steps, a hundred in each, by which hundred that is.
+    fn hundreds(&self, turn: u64) -> Result<Vec<(u64, ObjectId)>> {
+        let entry = Objects::new(self.repo).tree_entry(self.tree, directory(turn).as_str().into())?;
+        entry.map_or_else(|| Ok(Vec::new()), |(_, tree)| self.numbered(tree, ""))
     }
 
     /// What is in a tree under a number with this behind it, by the number.
