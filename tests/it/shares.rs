@@ -76,6 +76,16 @@ impl Story {
         self.repo.write(file(number), text.replacen(&place, &format!("{place}token{token}.\n"), 1));
     }
 
+    /// While a session's shell is at work alone, it or the user writes.
+    fn shell(&mut self, who: usize, writer: usize, number: usize, is_new: bool) {
+        let start = self.tokens.len();
+        self.hook(who, "PreToolUse", "Bash", None);
+        self.write(writer, number, is_new);
+        self.tokens.truncate(start);
+        self.hook(who, "PostToolUse", "Bash", None);
+        self.tokens.push(writer);
+    }
+
     fn tell(&mut self, event: Event) {
         let start = self.tokens.len();
         match event {
@@ -86,13 +96,7 @@ impl Story {
                 self.hook(who, "PostToolUse", "Edit", Some(&file(number)));
                 self.tokens.push(who);
             }
-            Event::Shell(who, number, is_new) => {
-                self.hook(who, "PreToolUse", "Bash", None);
-                self.write(who, number, is_new);
-                self.tokens.truncate(start);
-                self.hook(who, "PostToolUse", "Bash", None);
-                self.tokens.push(who);
-            }
+            Event::Shell(who, number, is_new) => self.shell(who, who, number, is_new),
             Event::Both(who, number) => {
                 let other = (who + 1) % 3;
                 self.hook(who, "PreToolUse", "Bash", None);
@@ -105,11 +109,7 @@ impl Story {
             }
             Event::Saves(number, is_new) => self.write(USER, number, is_new),
             Event::Beside(who, number, is_new) => {
-                self.hook(who, "PreToolUse", "Bash", None);
-                self.write(USER, number, is_new);
-                self.tokens.truncate(start);
-                self.hook(who, "PostToolUse", "Bash", None);
-                self.tokens.push(USER);
+                self.shell(who, USER, number, is_new);
                 let name = if is_new { format!("new{start}.txt") } else { file(number) };
                 self.unsure.insert(start, (who, name));
             }
