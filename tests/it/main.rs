@@ -20,6 +20,7 @@ mod concurrency;
 mod conversation;
 mod copies;
 mod crash;
+mod cut_off;
 mod damage;
 mod deep;
 #[cfg(target_os = "linux")]

@@ -8,9 +8,12 @@ use crate::git::apply::index::same_entries;
 use crate::git::apply::journal::{Journal, is_own_journal, read_journal};
 use crate::git::durable::{Durable, When};
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::REPLACED;
+use crate::git::timeline::Timelines;
+use crate::model::checkpoint::Change;
 use crate::model::plan::{BranchMove, Plan};
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
@@ -144,7 +147,7 @@ impl Apply<'_> {
             let left = self.force(&plan, pending, &record.message, Obstacles::Last)?;
             Refs::new(self.repo).add_notes(&record.notes)?;
             if Refs::new(self.repo).ref_id(&Refs::new(self.repo).own_ref(OwnRef::Timeline))? == record.timeline_from {
-                self.record(&record)?;
+                self.record(&self.concluding(record.clone(), pending)?)?;
             }
             left
         } else {
@@ -152,6 +155,19 @@ impl Apply<'_> {
         };
         self.end_journal(&plan, pending, When::Now)?;
         Ok(Recovered { what: record.message, finished, left })
+    }
+
+    /// The record of a plan that was finished. Of one that has a last step behind it, the end of its turn, the turn keeps
+    /// the journal: it ends as the plan says, whatever others have changed by then.
+    fn concluding(&self, record: Record, pending: ObjectId) -> Result<Record> {
+        if record.timeline_to != record.timeline_from {
+            return Ok(record);
+        }
+        let timeline = Timelines::new(self.repo).timeline()?;
+        let Some(open) = timeline.state.open else { return Ok(record) };
+        let mut update = timeline.update();
+        update.put_journal(open, Objects::new(self.repo).commit_tree(pending)?);
+        update.into_record(format!("finish {}", record.message), record.notes).map(|(record, _)| record)
     }
 
     /// Whether an interrupted apply had passed its commit point.
@@ -166,12 +182,28 @@ impl Apply<'_> {
         if recorded {
             return Ok(true);
         }
-        for branch in &plan.branches {
-            if Refs::new(self.repo).ref_id(&branch.name)? == branch.to {
+        for BranchMove { name, from, to } in &plan.branches {
+            if self.has_moved([*from, *to], Refs::new(self.repo).ref_id(name)?)? {
                 return Ok(true);
             }
         }
-        Ok(plan.moves_head() && Refs::new(self.repo).head()? == plan.head.to)
+        let (Change { from, to }, now) = (&plan.head, Refs::new(self.repo).head()?);
+        if !plan.moves_head() || now.branch != to.branch {
+            return Ok(false);
+        }
+        let left = from.commit.filter(|_| from.branch == to.branch);
+        Ok(now == *to || self.has_moved([left, to.commit], now.commit)?)
+    }
+
+    /// Whether a branch, or HEAD, was moved as planned, be it that somebody has committed there since.
+    fn has_moved(&self, [from, to]: [Option<ObjectId>; 2], now: Option<ObjectId>) -> Result<bool> {
+        if now == to || now == from {
+            return Ok(now == to);
+        }
+        let (Some(now), Some(to)) = (now, to) else { return Ok(false) };
+        let is_on = |below: ObjectId, above: ObjectId| Objects::new(self.repo).is_ancestor(below, above);
+        let Some(from) = from else { return is_on(to, now) };
+        Ok(is_on(to, now)? && (is_on(from, to)? || !is_on(from, now)?))
     }
 
     /// Applies what is left of a plan, however much of it has been done.

@@ -9,7 +9,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::mode_of;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Kind};
-use crate::model::path::all_parents;
+use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::plan::{FileMove, Plan};
 use crate::model::turn::Turn;
 use anyhow::Result;
@@ -51,9 +51,9 @@ impl Checkpoints<'_> {
         if let Some(operation) = &plan.operation {
             after.operation.clone_from(&operation.to);
         }
-        let objects = Objects::new(self.repo);
-        after.index = Index::new(self.repo).index_state(&index, objects.head_tree(&after.head)?)?;
-        after.worktree = objects.edited_tree(before.worktree, &changes(plan.files.iter()))?;
+        let entries = plan.index.iter().map(|entry| (entry.path.clone(), entry.to.clone())).collect();
+        self.put_entries(&mut after.index, &entries)?;
+        after.worktree = Objects::new(self.repo).edited_tree(before.worktree, &changes(plan.files.iter()))?;
         let gone = self.gone(plan)?;
         file_modes(&mut after, plan.files.iter());
         directory_modes(&mut after, plan, &gone);
@@ -75,12 +75,21 @@ impl Checkpoints<'_> {
         Ok(written.iter().map(|path| exact::encode(path)).collect())
     }
 
-    /// Adds to the state that was found after a plan what the plan wrote and a scan leaves out.
-    pub fn add_written(&self, after: &mut Checkpoint, turn: &Turn, plan: &Plan) -> Result<()> {
-        let written = || plan.files.iter().filter(|file| turn.has_written(file.path.as_bstr()));
-        after.worktree = Objects::new(self.repo).edited_tree(after.worktree, &changes(written()))?;
-        file_modes(after, written());
-        self.add_directories_above(after, written().map(|file| &file.path))
+    /// The state that was found after a plan, of which only what the plan did counts: each of its files is as it has it,
+    /// also where a scan leaves it out, and each other file and entry of the index as before, whoever has changed it since.
+    pub fn as_planned(&self, before: &Checkpoint, found: &Checkpoint, turn: &Turn, plan: &Plan) -> Result<Checkpoint> {
+        let indexed: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
+        let is_aside = |path: &BString| plan.aside.iter().any(|it| is_at_or_below(path.as_bstr(), it.path.as_bstr()));
+        let is_others = |path: &BString| !indexed.contains(path) && !is_aside(path);
+        let others: Vec<BString> = self.file_changes(before, found)?.into_keys().filter(is_others).collect();
+        let mut after = self.with_paths_of(found, before, &others)?;
+        let staged = self.index_changes(before, found)?.into_iter().filter(|(path, _)| is_others(path));
+        self.put_entries(&mut after.index, &staged.map(|(path, change)| (path, change.from)).collect())?;
+        after.worktree = Objects::new(self.repo).edited_tree(after.worktree, &changes(plan.files.iter()))?;
+        file_modes(&mut after, plan.files.iter());
+        let written = plan.files.iter().filter(|file| turn.has_written(file.path.as_bstr()));
+        self.add_directories_above(&mut after, written.map(|file| &file.path))?;
+        Ok(after)
     }
 
     fn add_directories_above<'p>(

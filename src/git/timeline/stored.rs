@@ -9,6 +9,7 @@
 //!                steps/           what changed around each of these calls
 //!                above            the turns made on top of it, but for the one with the next number
 //!                before/ after/   the checkpoints
+//!                journal/         of a turn of oxundo's own that is open: its plan, which was carried out
 //!                carried/         what undo and redo did with the user's edits
 //! named/00/00/02/                 a checkpoint that the user named
 //! rescues/00/00/04/               a checkpoint taken before undo or redo
@@ -26,13 +27,14 @@ use crate::git::timeline::Timelines;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::place::Node;
-use crate::model::plan::ReturnState;
+use crate::model::plan::{Plan, ReturnState};
 use crate::model::timeline::{Timeline, VERSION};
 use crate::model::turn::{FileChange, Turn};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// More turns than any worktree has, and small enough that adding one never overflows.
@@ -105,6 +107,17 @@ impl<'r> Stored<'r> {
             }
             turn => Ok(turn),
         }
+    }
+
+    /// The plan of a turn of oxundo's own that was carried out before the turn could be ended; none where it was not.
+    pub fn carried_out(&self, number: u64) -> Result<Option<Plan>> {
+        #[derive(Deserialize)]
+        struct Journal {
+            plan: Plan,
+        }
+        let path = format!("{}/journal.json", journal_directory(number));
+        let journal: Option<Journal> = Objects::new(self.repo).json_at(self.tree, &path)?;
+        Ok(journal.map(|journal| journal.plan))
     }
 
     /// Whether one of the last turns is such.
@@ -344,6 +357,11 @@ pub fn turn_directory(number: u64) -> String {
 /// Where a timeline's tree lists the turns right above one, or above none.
 pub fn above_file(turn: Option<u64>) -> String {
     turn.map_or_else(|| "above".to_owned(), |turn| format!("{}/above", turn_directory(turn)))
+}
+
+/// Where an open turn of oxundo's own keeps the journal of its plan, which was finished after an interruption.
+pub fn journal_directory(number: u64) -> String {
+    format!("{}/journal", turn_directory(number))
 }
 
 pub fn named_directory(number: u64) -> String {

@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{
-    Side, Stored, above_file, named_directory, rescue_directory, rescued_file, turn_directory,
+    Side, Stored, above_file, journal_directory, named_directory, rescue_directory, rescued_file, turn_directory,
 };
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
@@ -50,6 +50,16 @@ impl<'repo> Update<'repo> {
             return Ok(());
         }
         self.put(format!("{}/calls", turn_directory(number)), json_lines(calls)?)
+    }
+
+    /// Adds to an open turn the journal of its plan, which has been carried out: its end is still to be recorded.
+    pub fn put_journal(&mut self, number: u64, journal: ObjectId) {
+        self.entries.push((journal_directory(number), Some((EntryKind::Tree, journal))));
+    }
+
+    /// Removes that.
+    pub fn remove_journal(&mut self, number: u64) {
+        self.entries.push((journal_directory(number), None));
     }
 
     /// Notes that a turn was made on top of the one below it, where their numbers do not say so.

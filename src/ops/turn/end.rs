@@ -51,8 +51,20 @@ pub struct Ending {
 /// written, the turn is still open.
 pub fn end(locked: &mut Locked<'_>, ending: Ending) -> Result<Option<Turn>> {
     let Some(turn) = locked.open_turn()? else { return Ok(None) };
+    if turn.made.is_some() {
+        return end_made(locked, turn);
+    }
     let since = Since::look(locked, &turn)?;
     end_as_seen(locked, turn, since, ending)
+}
+
+/// Ends a turn of oxundo's own that was interrupted: as its plan says where that was finished, and else without a trace. What
+/// anybody has changed since is not its own.
+fn end_made(locked: &mut Locked<'_>, turn: Turn) -> Result<Option<Turn>> {
+    let Some(plan) = locked.timeline.carried_out(turn.turn)? else { return drop_open(locked).map(|()| None) };
+    let before = as_before(locked, locked.timeline.checkpoint(turn.turn, Side::Before)?)?;
+    let since = Since::told(locked, &turn, before, &plan)?;
+    end_as_seen(locked, turn, since, Ending::default())
 }
 
 /// Ends the open turn with the state that has been looked at.
@@ -148,6 +160,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     }
     update.put_turn(turn)?;
     update.put_above(turn)?;
+    update.remove_journal(turn.turn);
     update.put_files(turn.turn, &files)?;
     update.put_calls(turn.turn, &told)?;
     update.put_checkpoint(turn.turn, Side::After, after)

@@ -584,7 +584,9 @@ fn close_open(locked: &mut Locked<'_>) -> Result<()> {
         (true, [agent, ..]) => format!("in which {agent} was at work"),
         _ => "which was interrupted".to_owned(),
     };
-    if end(locked, Ending { exit_code: None, interrupted: true })?.is_some() {
+    // What became of oxundo's own, its recovery has told.
+    let is_told = turn.made.is_some();
+    if end(locked, Ending { exit_code: None, interrupted: true })?.is_some() && !is_told {
         locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
     }
     Ok(())

@@ -62,7 +62,9 @@ impl Since {
     pub fn told(view: &View<'_>, turn: &Turn, before: Capture, plan: &Plan) -> Result<Self> {
         let Some(after) = Checkpoints::new(view.repo).after(&before.checkpoint, plan)? else {
             let mut since = Self::look(view, turn)?;
-            Checkpoints::new(view.repo).add_written(&mut since.capture.checkpoint, turn, plan)?;
+            let found = &since.capture.checkpoint;
+            let planned = Checkpoints::new(view.repo).as_planned(&before.checkpoint, found, turn, plan)?;
+            since.capture.checkpoint = planned;
             return Ok(since);
         };
         let index = Index::new(view.repo).read_index()?;

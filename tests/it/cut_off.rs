@@ -1,0 +1,133 @@
+//! A command was killed when all but its record was done, and the user goes on before the next one: what they do then is
+//! theirs, and the command is done as a whole, or not at all.
+
+use crate::kill_points::{has_journal, killed_at, points_of};
+use crate::sandbox::{Mode, Sandbox, State, announce};
+
+/// A branch has moved: what leads there is all done.
+const BRANCH_MOVED: [&str; 2] = ["rename", "refs/heads/main"];
+
+/// All but the record is done.
+const RECORDING: [&str; 2] = ["linkat", "refs/oxundo/timeline.lock"];
+
+/// What the user does, and what takes that away again.
+const SAVED: &str =
+    "echo users-line >>edit.txt; echo users >users.txt; echo staged >staged-since.txt; git add staged-since.txt";
+const TAKEN_AWAY: &str =
+    "git rm -qf --cached staged-since.txt; rm users.txt staged-since.txt; sed -i /^users-line$/d edit.txt";
+
+/// A turn that a restore takes back, the state before that restore, and the one after it.
+fn restored(settings: &str, restore: &[&str]) -> (Sandbox, [State; 2]) {
+    let repo = Sandbox::new();
+    repo.sh(&format!(
+        "{settings}; echo one >edit.txt; echo gone >gone.txt; git add .; git commit -qm files; echo mine >>edit.txt"
+    ));
+    repo.turn(
+        Mode::Commit,
+        "echo agents >>edit.txt; rm gone.txt; echo new >new.txt; git add -A; git commit -qm own; echo b >b.txt",
+    );
+    let goal = repo.copy();
+    goal.oxundo(restore).success();
+    let ends = [repo.state(), goal.state()];
+    (repo, ends)
+}
+
+fn is_traced() -> bool {
+    let traced = points_of(&Sandbox::new(), &["status"]);
+    if let Err(error) = &traced {
+        announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    traced.is_ok()
+}
+
+#[test]
+fn what_the_user_saves_when_a_restore_is_all_but_recorded_is_not_its_own() {
+    if !is_traced() {
+        return;
+    }
+    let exact = ["restore", "--exact", "1:before"];
+    // Where the worktree has to be looked at after a restore, and where it has not.
+    for settings in ["true", "git config core.fileMode false"] {
+        let (start, [before, after]) = restored(settings, &exact);
+        let repo = killed_at(&start, &exact, BRANCH_MOVED);
+        assert!(has_journal(&repo), "it was killed before it was recorded");
+        repo.sh(SAVED);
+        let saved = repo.files();
+        let next = repo.oxundo(["log"]);
+        next.success();
+        next.warns("finished an interrupted operation");
+        repo.files().assert_is(&saved, "what the user saved is left");
+        let turns = repo.log();
+        let turn = turns.iter().find(|turn| turn["turn"] == 2).expect("the restore is a turn");
+        assert_eq!(turn["interrupted"], false, "it is done as a whole: {turn}");
+        let diff = repo.oxundo(["show", "2"]).out();
+        assert!(
+            !diff.contains("users") && !diff.contains("since"),
+            "{settings}: only what it changed is its own: {diff}"
+        );
+        // It is in the way of undo of the restore, which says so and changes nothing.
+        repo.refuses(&["undo"], "conflict");
+        repo.files().assert_is(&saved, "what the user saved is left");
+        repo.sh(TAKEN_AWAY);
+        repo.state().assert_is(&after, "all else is as the restore has it");
+        repo.undo();
+        repo.state().assert_is(&before, "undo of it is the state before it");
+        repo.redo();
+        repo.state().assert_is(&after, "redo of it is the state after it");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_the_user_saves_when_a_restore_is_rolled_back_is_no_turn() {
+    if !is_traced() {
+        return;
+    }
+    let restore = ["restore", "1:before", "--", "edit.txt", "gone.txt"];
+    for settings in ["true", "git config core.fileMode false"] {
+        let (start, [before, _]) = restored(settings, &restore);
+        let repo = killed_at(&start, &restore, ["renameat", " gone.txt"]);
+        assert!(has_journal(&repo), "it was killed before it was recorded");
+        repo.sh(SAVED);
+        let next = repo.oxundo(["log"]);
+        next.success();
+        next.warns("rolled back an interrupted operation");
+        assert!(repo.log().iter().all(|turn| turn["turn"] != 2), "it is no turn: {next:?}");
+        repo.assert_absent("gone.txt", "what it had brought back is gone again");
+        assert!(repo.read("edit.txt").ends_with(b"users-line\n"), "what the user saved is left");
+        repo.sh(&format!("{TAKEN_AWAY}; git cat-file blob $(git rev-parse refs/oxundo/timeline:turns/00/00/01/after/worktree/edit.txt) >edit.txt"));
+        repo.state().assert_is(&before, "all else is as it was");
+        repo.undo();
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_on_the_branch_that_undo_has_moved_is_on_what_undo_led_to() {
+    if !is_traced() {
+        return;
+    }
+    let script =
+        "echo agents >>edit.txt; rm gone.txt; echo new >new.txt; git add -A; git commit -qm own; echo b >b.txt";
+    let switching = "git switch -q -c topic; echo agents >>edit.txt; git commit -qam own; echo b >b.txt";
+    for (script, call) in [(script, RECORDING), (switching, RECORDING)] {
+        let repo = Sandbox::new();
+        repo.sh("echo one >edit.txt; echo gone >gone.txt; git add .; git commit -qm files");
+        let before = repo.state();
+        repo.turn(Mode::Commit, script);
+        let done = repo.state();
+        let repo = killed_at(&repo, &["undo"], call);
+        assert!(has_journal(&repo), "it was killed before it was recorded");
+        repo.sh("echo users >users.txt; git add users.txt; git commit -qm users");
+        let next = repo.oxundo(["status"]);
+        next.success();
+        next.warns("finished an interrupted operation");
+        repo.assert_file("edit.txt", "one\n", "the files are those that the commit is on");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "nothing is left uncommitted");
+        repo.sh("git reset -q --hard HEAD~1");
+        repo.state().without("log ").assert_is(&before.clone().without("log "), "it is undone as a whole");
+        repo.redo();
+        repo.state().without("log ").assert_is(&done.without("log "), "redo brings all of it back");
+        repo.assert_sound();
+    }
+}
