@@ -200,6 +200,9 @@ pub struct ToolCall {
     /// Whether it is known what it changed.
     #[serde(skip)]
     pub is_known: bool,
+    /// Whether the end of its prompt is all that tells that it is over.
+    #[serde(skip)]
+    pub ended_with_prompt: bool,
     /// Which index was looked at after it, where all was.
     #[serde(skip)]
     pub index: Option<String>,
@@ -253,6 +256,11 @@ impl ToolCall {
     /// Whether it is not known what it changed.
     pub fn is_unknown(&self) -> bool {
         !self.is_known || self.goes_on
+    }
+
+    /// Whether what it has changed by now is in no step: it is in flight, or what was to be recorded at its end was not.
+    pub fn is_unrecorded(&self) -> bool {
+        self.ended_at.is_none() || !(self.is_known || self.ended_with_prompt)
     }
 
     /// Whether another one was in flight at some time of this one.
@@ -322,6 +330,7 @@ impl Told {
             state,
             moved,
             is_known,
+            ended_with_prompt: false,
             index: None,
             goes_on: false,
             told: (place, None),
@@ -338,6 +347,7 @@ impl Told {
         self.open = open;
         for at in over {
             self.calls[at].end(&mark.at, place);
+            self.calls[at].ended_with_prompt = is_all;
             self.ended.push(at);
             self.unknown.push(at);
         }

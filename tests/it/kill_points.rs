@@ -679,7 +679,7 @@ fn killed_at_any_call_every_operation_is_made_whole_by_the_next_command() {
 type Told = [&'static str; 3];
 
 /// Hooks that are killed, and what the agent goes on to do.
-const HOOKS: [(&str, Told, &[Told]); 4] = [
+const HOOKS: [(&str, Told, &[Told]); 5] = [
     (
         "the next prompt, while the last one's turn is open",
         ["UserPromptSubmit", "2", ""],
@@ -692,6 +692,15 @@ const HOOKS: [(&str, Told, &[Told]); 4] = [
         &[["Notification", "1", "echo agents-two >>first.txt"], ["PostToolUse", "1", ""], ["Stop", "1", ""]],
     ),
     ("a call ends", ["PostToolUse", "1", ""], &[["PreToolUse", "1", "echo agents-two >>two.txt"], ["Stop", "1", ""]]),
+    (
+        "an edit ends, and another one of the same file begins",
+        ["PostToolUse of first.txt", "1", ""],
+        &[
+            ["PreToolUse of first.txt", "1", "echo agents-two >>first.txt"],
+            ["PostToolUse of first.txt", "1", ""],
+            ["Stop", "1", ""],
+        ],
+    ),
     (
         "the end",
         ["Stop", "1", ""],
@@ -706,8 +715,12 @@ const HOOKS: [(&str, Told, &[Told]); 4] = [
 
 fn payload([event, prompt, script]: Told) -> String {
     let call = if script.contains("agents-one") { "first" } else { prompt };
+    let (event, about) = match event.split_once(" of ") {
+        Some((event, file)) => (event, format!(r#""Edit", "tool_input": {{"file_path": "{file}"}}"#)),
+        None => (event, r#""Bash""#.to_owned()),
+    };
     format!(
-        r#"{{"hook_event_name": "{event}", "session_id": "s", "prompt_id": "{prompt}", "prompt": "p", "tool_name": "Bash",
+        r#"{{"hook_event_name": "{event}", "session_id": "s", "prompt_id": "{prompt}", "prompt": "p", "tool_name": {about},
             "tool_use_id": "{call}"}}"#
     )
 }
@@ -772,8 +785,12 @@ fn a_hook_killed_at_any_call_loses_nothing_and_gives_nobodys_work_to_another() {
         tell(&repo, ["UserPromptSubmit", "1", ""]);
         tell(&repo, ["PreToolUse", "1", "echo agents-one >>first.txt; echo agents-new >new.txt"]);
         tell(&repo, ["PostToolUse", "1", "true agents-one"]);
-        if killed[0] == "PostToolUse" {
-            tell(&repo, ["PreToolUse", "1", ""]);
+        match killed[0] {
+            "PostToolUse" => tell(&repo, ["PreToolUse", "1", ""]),
+            "PostToolUse of first.txt" => {
+                tell(&repo, ["PreToolUse of first.txt", "1", "echo agents-more >>first.txt"]);
+            }
+            _ => {}
         }
         let payload = payload(killed);
         let args = ["hook", "claude", &payload];

@@ -695,6 +695,98 @@ fn undo_of_a_turn_is_refused_where_what_the_user_saved_in_it_would_go_with_it() 
 }
 
 #[test]
+fn what_the_user_saves_in_the_place_of_what_a_call_deleted_is_in_the_way_of_undo() {
+    let its = "rm late.txt u; mkdir late.txt u; echo its >late.txt/i; echo its >u/i";
+    for (removes, saves, paths) in [
+        ("rm u", "mkdir u; echo mine >u/k", &["u/k"][..]),
+        ("rm -r d", "echo mine >d", &["d"]),
+        ("rm late.txt", "mkdir late.txt; echo mine >late.txt/k", &["late.txt/k"]),
+        (its, "echo mine >late.txt/k; echo mine >u/k", &["late.txt/k", "u/k"]),
+    ] {
+        for (mode, more) in [(Mode::Commit, ""), (Mode::Ghost, ""), (Mode::Commit, "echo its >>a.txt")] {
+            // The user's alone: git has no copy of it.
+            let repo = begun(mode, "seq 5 >u; mkdir d; seq 7 >d/u");
+            let start = repo.files();
+            shell(&repo, 1, &format!("{removes}; {more}"));
+            user(&repo, saves);
+            assert_eq!(repo.refuses(&["undo"], "conflict")["paths"], json!(paths), "with the turn open");
+            ends(&repo);
+            repo.prune();
+            let after = repo.state();
+            assert_eq!(repo.refuses(&["undo"], "conflict")["paths"], json!(paths), "{removes}");
+            repo.state().assert_is(&after, "nothing has changed");
+            repo.oxundo(["undo", "--edits=overwrite"]).success();
+            repo.files().assert_is(&start, "both are gone");
+            repo.redo();
+            repo.state().assert_is(&after, "and both come back");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_comes_back_is_there_though_the_user_took_away_what_a_call_had_put_in_its_place() {
+    let repo = begun(Mode::Commit, "mkdir d; seq 7 >d/u");
+    let start = repo.files();
+    shell(&repo, 1, "rm -r d; echo its >d");
+    user(&repo, "rm d");
+    ends(&repo);
+    repo.undo();
+    repo.files().assert_is(&start, "all is back");
+}
+
+#[test]
+fn what_the_user_saved_before_two_edits_of_one_file_at_once_is_theirs() {
+    for (other, ends_too) in [("o", true), ("o", false), ("s", true), ("s", false)] {
+        let repo = begun(Mode::Commit, "true");
+        hook(&repo, "o", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        call(&repo, "o", 1, "Edit", &json!({"file_path": repo.path("staged.txt")}), "echo its >>staged.txt");
+        user(&repo, "sed -i s/4/mine/ both.txt");
+        let about =
+            json!({"tool_name": "Edit", "tool_use_id": "beside", "tool_input": {"file_path": repo.path("both.txt")}});
+        hook(&repo, other, "PreToolUse", &about);
+        edit(&repo, 2, "both.txt", "sed -i s/8/its/ both.txt");
+        if ends_too {
+            repo.sh("sed -i s/1/others/ both.txt");
+            hook(&repo, other, "PostToolUse", &about);
+        }
+        hook(&repo, "o", "Stop", &json!({}));
+        ends(&repo);
+        let commit = repo.git(["show", "--format=", "-U0", "HEAD", "--", "both.txt"]);
+        assert!(commit.contains("+its") && !commit.contains("+mine"), "{commit}");
+        assert_eq!(commit.contains("+others"), ends_too, "{commit}");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M both.txt", "what the user saved is uncommitted");
+        let log = repo.json(["log", "--steps"]).1;
+        let of_file = log["turns"][0]["steps"].as_array().expect("steps").iter().skip(2);
+        assert!(of_file.clone().all(|step| step["files"][0]["insertions"] == 1), "a line of each: {log}");
+        repo.undo();
+        repo.assert_file("both.txt", LINES.replace('4', "mine"), "only what the user saved is left");
+    }
+}
+
+#[test]
+fn what_the_agent_has_committed_of_the_users_is_not_taken_out_by_the_turns_end() {
+    for commits in ["git commit -qam own", "git add -A; git commit -qm own", "git commit -qm own both.txt"] {
+        for later in ["true", "sed -i s/6/mine/ both.txt"] {
+            let repo = begun(Mode::Commit, "true");
+            edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+            user(&repo, "sed -i s/4/mine/ both.txt; echo mine >>late.txt");
+            shell(&repo, 2, commits);
+            user(&repo, later);
+            let (own, status) = (repo.head(), repo.git(["status", "--porcelain"]));
+            ends(&repo);
+            assert_eq!(repo.head(), own, "{commits}; {later}: there is nothing left to commit");
+            assert_eq!(repo.git(["status", "--porcelain"]), status, "{commits}; {later}");
+            repo.undo();
+            assert!(!repo.read("both.txt").starts_with(b"its"), "what is the agent's goes");
+            assert!(repo.read("both.txt").windows(4).any(|four| four == b"mine"), "what is the user's stays");
+            repo.assert_file("late.txt", "l\nmine\n", "what is the user's stays");
+        }
+    }
+}
+
+#[test]
 fn what_overlaps_with_what_calls_did_is_known_under_the_name_that_its_file_gets_later() {
     for by_a_call in [false, true] {
         let repo = begun(Mode::Commit, "true");

@@ -8,14 +8,19 @@ use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState, Ki
 use crate::model::path::parents;
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
+use gix::objs::tree::EntryKind;
 use std::collections::BTreeMap;
 
 impl Checkpoints<'_> {
-    /// A state with these files, or without them.
+    /// A state with these files, or without them. Without a file is with the directory that has its name.
     pub fn with_files(&self, base: &Checkpoint, files: &[(BString, Option<FileState>)]) -> Result<Checkpoint> {
         let mut state = base.clone();
         let mut changes: Vec<TreeChange> = Vec::new();
         for (path, file) in files {
+            let is_directory = |entry: Option<(EntryKind, _)>| entry.is_some_and(|(kind, _)| kind == EntryKind::Tree);
+            if file.is_none() && is_directory(Objects::new(self.repo).tree_entry(base.worktree, path.as_bstr())?) {
+                continue;
+            }
             changes.push((path.clone(), file.map(|file| (entry_kind(file.kind), file.id))));
             state.modes.unusual.remove(path);
             let Some(file) = file else { continue };

@@ -12,6 +12,7 @@ use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
+use crate::model::path::parents;
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
@@ -269,6 +270,7 @@ impl Gaps {
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
         checkpoints.merging(|merge| self.all.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
+        saved.make_room(view)?;
         let files: Vec<_> = saved.files.into_iter().collect();
         let mut directories: BTreeMap<BString, Option<u32>> = BTreeMap::new();
         for (gap, (path, change)) in
@@ -357,6 +359,33 @@ impl<'a> Saved<'a> {
             if self.lost.remove(&origin.path) {
                 self.lost.insert(path.clone());
             }
+        }
+        Ok(())
+    }
+
+    /// What the user saved in the place of a file that a call had deleted, below it or above it, overlaps with that: only one of the
+    /// two can be there.
+    fn make_room(&mut self, view: &View<'_>) -> Result<()> {
+        let saved = |files: &BTreeMap<BString, Option<FileState>>| -> Vec<BString> {
+            files.iter().filter(|(_, file)| file.is_some()).map(|(path, _)| path.clone()).collect()
+        };
+        let mut overlaps = Vec::new();
+        for path in saved(&self.files) {
+            let mut others: Vec<BString> = parents(path.as_bstr()).map(ToOwned::to_owned).collect();
+            let in_base = Objects::new(view.repo).entries_below(self.base.worktree, path.as_bstr())?;
+            others.extend(in_base.into_iter().map(|(path, _)| path));
+            let below = [path.as_slice(), b"/"].concat();
+            others.extend(self.files.keys().filter(|other| other.starts_with(&below)).cloned());
+            for other in others {
+                if self.file(&other)?.is_some() {
+                    overlaps.push(path);
+                    break;
+                }
+            }
+        }
+        for path in overlaps {
+            self.files.remove(&path);
+            self.lost.insert(path);
         }
         Ok(())
     }

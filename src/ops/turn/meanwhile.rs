@@ -49,6 +49,8 @@ pub struct Theirs {
     pub found: Option<Checkpoint>,
     /// What calls left in files that only the user has changed since.
     left: BTreeMap<BString, Option<FileState>>,
+    /// What was committed as the turn began, as a tree.
+    start: Option<ObjectId>,
     /// Where the files were in the beginning to which they gave other names.
     came_from: CameFrom,
     /// Where files were in that state that calls gave other names, with what the user had saved in them.
@@ -109,6 +111,7 @@ impl Theirs {
             staged,
             moves,
             found,
+            start: Some(Objects::new(view.repo).head_tree(&ends.start.head)?),
             left,
             came_from,
             moved: by_calls,
@@ -153,7 +156,13 @@ impl Theirs {
         {
             return Ok(Whose::Users);
         }
+        let is_at_start = || match self.start {
+            Some(start) => Ok::<_, anyhow::Error>(committed == Objects::new(view.repo).tree_file(start, path)?),
+            None => Ok(false),
+        };
+        // A call may have committed what the user had saved in it by then.
         if let Some(left) = self.left.get(path)
+            && (is_at_start()? || committed == left.map(|left| (left.kind, left.id)))
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
             && checkpoints.has_room(after, path)?
         {

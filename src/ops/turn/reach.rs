@@ -119,6 +119,16 @@ fn found(repo: &Repo, told: &[ToolCall], call: &ToolCall, path: &BString) -> Opt
     (!told.iter().filter(is_later).any(names_it)).then_some(found)
 }
 
+/// What a call that has ended found in the file that it names: as it began, or where another one was about to write that then, as
+/// that one began.
+#[allow(clippy::option_option, reason = "it may have been taken away")]
+pub fn found_as_begun(repo: &Repo, told: &[ToolCall], call: &ToolCall, path: &BString) -> Option<Option<FileState>> {
+    let began_before = |other: &&ToolCall| other.told.0 < call.told.0 && other.overlaps(call);
+    let names_it = |other: &&ToolCall| Reach::of(repo, &other.tool) == Reach::File(path.clone());
+    let first = || told.iter().filter(began_before).filter(names_it).find_map(|other| found(repo, told, other, path));
+    found(repo, told, call, path).or_else(first)
+}
+
 /// Whether one of these calls may do anything.
 pub fn is_any_at_large<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>) -> bool {
     calls.any(|call| Reach::of(repo, &call.tool) == Reach::Anywhere)

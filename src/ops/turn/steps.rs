@@ -25,7 +25,7 @@ use crate::model::turn::{FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
-use crate::ops::turn::reach::{Reach, found_by, is_any_at_large, may_write};
+use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -59,7 +59,7 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     match reach {
         Reach::File(path) => {
-            if !may_write(view.repo, told.iter().filter(|call| call.ended_at.is_none()), &path) {
+            if !may_write(view.repo, told.iter().filter(|call| call.is_unrecorded()), &path) {
                 found.file = file_before(view, &last, &path)?;
                 found.staged = staged_before(view, &told, &last, &path)?;
             }
@@ -176,7 +176,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
     let (seen, extent) = match Reach::of(locked.repo, &call.tool) {
         Reach::Nowhere => return calls::record_look(locked.repo, part, tool, Looked::File),
-        Reach::File(path) => (named(locked, &turn, (&last, found), call, &path)?, Looked::File),
+        Reach::File(path) => (named(locked, &turn, (&last, found), (&told, call), &path)?, Looked::File),
         Reach::Anywhere => {
             let is_found = found.is_some();
             let mut seen = all(locked, &turn, (&last, found), &told, call)?;
@@ -197,12 +197,12 @@ fn named(
     view: &View<'_>,
     turn: &Turn,
     (last, found): (&Checkpoint, Option<Checkpoint>),
-    call: &ToolCall,
+    (told, call): (&[ToolCall], &ToolCall),
     path: &BString,
 ) -> Result<Seen> {
     let objects = Objects::new(view.repo);
     let known = found.as_ref().unwrap_or(last).clone();
-    let mut seen = file(view, turn, (last, found), call, path.clone())?;
+    let mut seen = file(view, turn, (last, found), (told, call), path.clone())?;
     let is_there = |entries: &&Vec<IndexEntry>| entries.iter().all(|entry| objects.has_object(entry.id));
     if let Some(staged) = call.staged.as_ref().filter(is_there) {
         let checkpoints = Checkpoints::new(view.repo);
@@ -220,12 +220,12 @@ fn file(
     view: &View<'_>,
     turn: &Turn,
     (last, found): (&Checkpoint, Option<Checkpoint>),
-    call: &ToolCall,
+    (told, call): (&[ToolCall], &ToolCall),
     path: BString,
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
-    let left = call.left(|before| Objects::new(view.repo).has_object(before.id));
+    let left = found_as_begun(view.repo, told, call, &path);
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
         Some(_) => checkpoints.with_files(known, &[(path, now)])?,
