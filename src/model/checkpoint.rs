@@ -358,6 +358,11 @@ impl Checkpoint {
         Self { uncaptured: BTreeMap::new(), ..self.clone() }
     }
 
+    /// Whether something of this name exists and was not captured.
+    pub fn skips(&self, path: &BString) -> bool {
+        self.skipped.iter().any(|skipped| skipped.path == *path)
+    }
+
     /// The commits that its branches are at, and HEAD.
     pub fn tips(&self) -> Vec<ObjectId> {
         self.branches.values().copied().chain(self.head.commit).collect()

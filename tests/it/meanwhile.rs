@@ -787,6 +787,59 @@ fn what_the_agent_has_committed_of_the_users_is_not_taken_out_by_the_turns_end()
 }
 
 #[test]
+fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
+    let makes = |whose: &str| {
+        format!(
+            "head -c 3000 /dev/zero >{whose}.big; mkdir {whose}; mkdir {whose}/node_modules; echo x >{whose}/node_modules/x"
+        )
+    };
+    // With no further call, with one that names another file, and with one that may do anything.
+    for (next, is_last) in [("true", true), ("edit", false), ("shell", false), ("write", false)] {
+        for mode in Mode::BOTH {
+            let repo = begun(mode, "git config oxundo.maxFileSize 2k");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            user(&repo, &makes("mine"));
+            let after_user = repo.files();
+            match next {
+                "edit" => edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt"),
+                "shell" => shell(&repo, 2, &format!("echo its >>both.txt; {}", makes("its"))),
+                "write" => {
+                    let write = |id, path: &str, script: &str| {
+                        call(&repo, "s", id, "Write", &json!({"file_path": repo.path(path)}), script);
+                    };
+                    write(2, "its.big", "head -c 3000 /dev/zero >its.big");
+                    write(3, "its/node_modules/x", "mkdir its its/node_modules; echo x >its/node_modules/x");
+                }
+                _ => {}
+            }
+            if !is_last {
+                user(&repo, "head -c 4000 /dev/zero >late.big");
+            }
+            ends(&repo);
+            let files = repo.json(["show", "1"]).1["files"].to_string();
+            assert!(!files.contains("mine") && !files.contains("late.big"), "{next}: it is no turn's: {files}");
+            assert_eq!(files.contains("its.big"), ["shell", "write"].contains(&next), "{next}: {files}");
+            let after = repo.state();
+            repo.undo();
+            for kept in ["mine.big", "mine/node_modules/x"] {
+                assert!(repo.exists(kept), "{next}: it is the user's");
+            }
+            assert_eq!(repo.exists("late.big"), !is_last);
+            assert!(!repo.exists("its.big") && !repo.exists("its"), "{next}: what a call made goes");
+            repo.sh("rm -f late.big; echo its >>a.txt");
+            repo.files().assert_is(&after_user, "and nothing else");
+            repo.sh("git checkout -q a.txt 2>/dev/null || echo a >a.txt");
+            if !is_last {
+                repo.sh("head -c 4000 /dev/zero >late.big");
+            }
+            repo.redo();
+            repo.state().without("on disk late.big").assert_is(&after.without("on disk late.big"), "redo");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
 fn what_overlaps_with_what_calls_did_is_known_under_the_name_that_its_file_gets_later() {
     for by_a_call in [false, true] {
         let repo = begun(Mode::Commit, "true");

@@ -164,8 +164,21 @@ impl Checkpoints<'_> {
         })
     }
 
-    /// What is beyond the limits and new: the scan before the turn, by the same rules and limits, would have
-    /// listed it.
+    /// What is beyond the limits and new in the later of two states: the scan for the other one, by the same rules and limits,
+    /// would have listed it.
+    pub fn new_beyond_limits<'c>(&self, before: &Checkpoint, after: &'c Checkpoint) -> Result<Vec<&'c Skipped>> {
+        let mut new = Vec::new();
+        for skipped in after.skipped.iter().filter(|skipped| skipped.is_movable()) {
+            let path = skipped.path.as_bstr();
+            let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
+            if !there(path) && !parents(path).any(there) && self.captured_directory(before, path)?.is_none() {
+                new.push(skipped);
+            }
+        }
+        Ok(new)
+    }
+
+    /// What a turn made that is beyond the limits.
     fn made_beyond_limits(
         &self,
         turn: u64,
@@ -173,14 +186,10 @@ impl Checkpoints<'_> {
         after: &Checkpoint,
     ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
         let mut made = BTreeMap::new();
-        let movable = after.skipped.iter().filter(|skipped| skipped.is_movable());
-        for (number, skipped) in movable.enumerate() {
-            let path = skipped.path.as_bstr();
-            let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
-            if there(path) || parents(path).any(there) || self.captured_directory(before, path)?.is_some() {
-                continue;
-            }
-            let store = format!("aside/{turn}/{number}");
+        let place =
+            |new: &Skipped| after.skipped.iter().filter(|it| it.is_movable()).position(|it| it.path == new.path);
+        for skipped in self.new_beyond_limits(before, after)? {
+            let store = format!("aside/{turn}/{}", place(skipped).unwrap_or_default());
             let aside = Aside { store, state: own_state(skipped), tree: whole_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }

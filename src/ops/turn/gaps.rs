@@ -9,7 +9,7 @@ use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind, Skipped};
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::parents;
@@ -49,6 +49,8 @@ struct Gap {
     checkout: Option<Checkout>,
     /// The files that got other names.
     renames: Renames,
+    /// What is beyond the limits and new.
+    beyond: Vec<Skipped>,
     /// Where files were that calls had given the names under which the user has changed them.
     by_calls: CameFrom,
 }
@@ -105,8 +107,10 @@ impl Gaps {
             let work = checkpoints.work_between(from, to)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
+            let new = checkpoints.new_beyond_limits(from, to)?.into_iter().filter(|new| after.skips(&new.path));
+            let beyond = new.cloned().collect();
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
-            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, by_calls })
+            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, beyond, by_calls })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -128,7 +132,7 @@ impl Gaps {
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
         }
-        gaps.retain(|gap| !gap.work.is_empty() || gap.from != gap.to);
+        gaps.retain(|gap| !gap.work.is_empty() || !gap.beyond.is_empty() || gap.from != gap.to);
         let files: Vec<_> = gaps.iter().map(|gap| &gap.work.files).collect();
         let renames = renamed::find(view, &files, (&base, after))?;
         gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
@@ -290,6 +294,11 @@ impl Gaps {
         }
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)?;
+        for new in self.all.iter().flat_map(|gap| &gap.beyond) {
+            if !state.skips(&new.path) {
+                state.skipped.push(new.clone());
+            }
+        }
         Ok(saved.lost)
     }
 }

@@ -100,6 +100,7 @@ impl Theirs {
         left.retain(|path, _| !by_calls.get(path).is_some_and(|old| gaps.have(old)));
         let is_nothing = staged.is_empty()
             && led == start
+            && goal.skipped == ends.before.skipped
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
         let found = gaps.found.take();
         let mut moves = gaps.moves();

@@ -16,7 +16,7 @@ use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
 use crate::model::checkpoint::{Checkpoint, IndexEntry};
-use crate::model::path::parents;
+use crate::model::path::{is_at_or_below, parents};
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::Pointers;
 use crate::model::step::{Share, Step};
@@ -69,7 +69,9 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
             let now = Since::look_within(view, &turn)?.into_state();
             let now = but_for(view, now, &last, &told, ToolCall::is_unknown)?;
-            if !Checkpoints::new(view.repo).work_between(&last, &now)?.is_empty() {
+            let checkpoints = Checkpoints::new(view.repo);
+            let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
+            if !is_all_known || !checkpoints.new_beyond_limits(&last, &now)?.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
         }
@@ -229,9 +231,18 @@ fn file(
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
         Some(_) => checkpoints.with_files(known, &[(path, now)])?,
-        None => checkpoints.with_paths_of(known, &Since::look_within(view, turn)?.into_state(), [&path])?,
+        None => as_looked_at(view, known, &Since::look_within(view, turn)?.into_state(), &path)?,
     };
     Ok(Seen { before: before.or(found), after, is_named: true })
+}
+
+/// A state with a path as a look at all has it, be it that it is beyond the limits, or in what is.
+fn as_looked_at(view: &View<'_>, known: &Checkpoint, seen: &Checkpoint, path: &BString) -> Result<Checkpoint> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let mut after = checkpoints.with_paths_of(known, seen, [path])?;
+    let beyond = checkpoints.new_beyond_limits(known, seen)?.into_iter();
+    after.skipped.extend(beyond.filter(|new| is_at_or_below(path.as_bstr(), new.path.as_bstr())).cloned());
+    Ok(after)
 }
 
 /// Looks at all.
