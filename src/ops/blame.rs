@@ -2,18 +2,19 @@
 //! the turns that are done here. Where a turn has steps, the step. Nothing is guessed: what was written between the turns is the user's.
 
 use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::lines::{BlamedLine, carried, no_range};
 use crate::git::refs::Refs;
-use crate::git::repo::clock::rfc3339_of;
+use crate::git::repo::clock::{parse_rfc3339, rfc3339_of};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::model::bytes::{in_quotes, quoted, shell_word, unquoted};
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Change, Checkpoint};
 use crate::model::step::Step;
-use crate::model::turn::{CommitKind, Note, Session, Turn, first_line};
+use crate::model::turn::{CommitKind, FileChange, Note, Session, Turn, first_line};
 use crate::ops::turn::meanwhile::has_both;
 use crate::ops::turn::states;
 use crate::ops::undo::range::below;
@@ -21,7 +22,9 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// How many turns are looked through for lines that are not committed.
 const FAR: usize = 1024;
@@ -77,9 +80,12 @@ pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line
     let objects = Objects::new(view.repo);
     let is_known = is_known(view, path)?;
     let blamed = if is_known { objects.blame(path, ranges)? } else { unknown(path, &content, ranges)? };
-    let blame = Blame { view, objects, notes: notes(view, &blamed)?, others: others(view)? };
+    let blame = Blame { notes: notes(view, &blamed)?, others: others(view)?, ..Blame::of(view) };
     let open = || blamed.iter().filter(|line| line.commit.is_none());
-    let older = open().find_map(|line| line.previous.clone()).filter(|older| older != path);
+    let mut older: Vec<BString> = open().find_map(|line| line.previous.clone()).into_iter().collect();
+    if open().next().is_some() {
+        older.extend(blame.name_since(path)?);
+    }
     let trail = Trail::new(path.to_owned(), older, content.clone(), open().map(|line| line.line - 1));
     let mut recorded = blame.recorded(trail)?;
     let texts: Vec<&[u8]> = content.lines().collect();
@@ -189,8 +195,8 @@ type Known = BTreeMap<(u64, BString, ObjectId), BTreeMap<usize, Written>>;
 /// A file on the way to older versions of it.
 struct Trail {
     path: BString,
-    /// What it was called before, where that is known.
-    older: Option<BString>,
+    /// What it was called before, as far as that is known.
+    older: Vec<BString>,
     /// The version.
     now: Vec<u8>,
     /// The lines that are looked for, from 0: where each is in this version, and where it was in the first.
@@ -199,7 +205,7 @@ struct Trail {
 }
 
 impl Trail {
-    fn new(path: BString, older: Option<BString>, now: Vec<u8>, lines: impl IntoIterator<Item = usize>) -> Self {
+    fn new(path: BString, older: Vec<BString>, now: Vec<u8>, lines: impl IntoIterator<Item = usize>) -> Self {
         let left = lines.into_iter().map(|line| (line, line)).collect();
         Self { path, older, now, left, found: BTreeMap::new() }
     }
@@ -232,12 +238,36 @@ struct Blame<'v, 'r> {
     objects: Objects<'r>,
     notes: BTreeMap<ObjectId, Note>,
     others: BTreeMap<String, Stored<'r>>,
+    /// The turns of this worktree that were looked at.
+    looked_at: RefCell<BTreeMap<u64, Rc<LookedAt>>>,
+    /// When the first turn that is known began.
+    since: OnceCell<Option<i64>>,
 }
 
-impl<'r> Blame<'_, 'r> {
+/// A turn, and the files that it changed.
+struct LookedAt {
+    turn: Turn,
+    files: Vec<FileChange>,
+}
+
+impl LookedAt {
+    /// Whether it changed a file of this name.
+    fn has(&self, path: &BString) -> bool {
+        let name = quoted(path.as_bstr());
+        self.files.iter().any(|file| file.path == name)
+    }
+}
+
+impl<'v, 'r> Blame<'v, 'r> {
+    /// Of what is recorded here.
+    fn of(view: &'v View<'r>) -> Self {
+        let (notes, others, looked_at, since) = Default::default();
+        Self { view, objects: Objects::new(view.repo), notes, others, looked_at, since }
+    }
+
     /// Who wrote a committed line.
     fn committed(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Option<Written>> {
-        let Some(note) = self.notes.get(&commit) else { return Ok(None) };
+        let Some(note) = self.notes.get(&commit) else { return self.by_no_turn(commit, line, known) };
         let worktree = Some(note.worktree.clone()).filter(|name| *name != self.view.repo.worktree_id());
         let timeline = worktree.as_ref().map_or(Some(&self.view.timeline), |name| self.others.get(name));
         let turn = timeline.map(|timeline| timeline.find_turn(note.turn)).transpose()?.flatten();
@@ -249,11 +279,80 @@ impl<'r> Blame<'_, 'r> {
         };
         let key = (turn.turn, line.path.clone(), commit);
         if !known.contains_key(&key) {
-            let lines = self.lines_of_commit(&Turns { timeline, worktree }, &turn, commit, line.path.as_bstr())?;
+            let turns = Turns { timeline, worktree };
+            let lines = self.lines_of_commit(&turns, &turn, (commit, note.commit), line.path.as_bstr())?;
             known.insert(key.clone(), lines);
         }
         let number = line.original.checked_sub(1);
         Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
+    }
+
+    /// Who wrote a line of a commit that is no turn's: the user may have made it of what turns had left uncommitted, or anew of a
+    /// turn's commit.
+    fn by_no_turn(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Option<Written>> {
+        if self.since()?.is_none_or(|since| line.time < since) {
+            return Ok(None);
+        }
+        let key = (0, line.path.clone(), commit);
+        if !known.contains_key(&key) {
+            let committed = self.content(self.objects.commit_tree(commit)?, line.path.as_bstr())?;
+            let count = committed.lines().count();
+            let older = line.previous.iter().filter(|older| **older != line.path).cloned().collect();
+            let mut trail = Trail::new(line.path.clone(), older, committed, 0..count);
+            let turns = Turns { timeline: &self.view.timeline, worktree: None };
+            self.walk(&turns, self.view.top()?, &self.objects.parents(commit)?, &mut trail)?;
+            known.insert(key.clone(), trail.found);
+        }
+        let number = line.original.checked_sub(1);
+        Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
+    }
+
+    /// When the first turn began that is known, in seconds since 1970; none where there is none.
+    fn since(&self) -> Result<Option<i64>> {
+        if let Some(since) = self.since.get() {
+            return Ok(*since);
+        }
+        let timeline = &self.view.timeline;
+        let first = timeline.turn_numbers()?.into_iter().min().map(|first| timeline.require_turn(first)).transpose()?;
+        let since = first.and_then(|turn| parse_rfc3339(&turn.began_at));
+        Ok(*self.since.get_or_init(|| since))
+    }
+
+    /// What a file was called in the last turn that changed it, where the user has given it another name since.
+    fn name_since(&self, path: &BStr) -> Result<Option<BString>> {
+        let (view, Some(top)) = (self.view, self.view.top()?) else { return Ok(None) };
+        let (checkpoints, worktree) = (Checkpoints::new(view.repo), Worktree::new(view.repo));
+        let state = view.timeline.checkpoint(top, Side::After)?;
+        if self.objects.tree_file(state.worktree, path)?.is_some() {
+            return Ok(None);
+        }
+        let mut files = BTreeMap::from([(path.to_owned(), Change::new(None, checkpoints.file_now(path)?))]);
+        let (mut at, mut looked) = (Some(top), 0);
+        while let Some(number) = at.filter(|_| looked < FAR) {
+            let Some(turn) = self.looked_at(&view.timeline, number, true)? else { break };
+            for file in &turn.files {
+                let name = unquoted(&file.path).unwrap_or_else(|| file.path.as_str().into());
+                let then = checkpoints.captured_file(&state, name.as_bstr())?;
+                if then.is_some() && worktree.stat(name.as_bstr())?.is_none() {
+                    files.insert(name, Change::new(then, None));
+                }
+            }
+            (at, looked) = (below(view, &turn.turn), looked + 1);
+        }
+        Ok(checkpoints.came_from(&files)?.remove(path))
+    }
+
+    /// A turn, and the files that it changed; those of this worktree are read once.
+    fn looked_at(&self, timeline: &Stored<'_>, number: u64, is_here: bool) -> Result<Option<Rc<LookedAt>>> {
+        if let Some(known) = self.looked_at.borrow().get(&number).filter(|_| is_here) {
+            return Ok(Some(Rc::clone(known)));
+        }
+        let Some(turn) = timeline.find_turn(number)? else { return Ok(None) };
+        let turn = Rc::new(LookedAt { turn, files: timeline.turn_files(number)? });
+        if is_here {
+            self.looked_at.borrow_mut().insert(number, Rc::clone(&turn));
+        }
+        Ok(Some(turn))
     }
 
     /// Who wrote the lines of a file, as a turn's commit has it: what was there before the turn, and what the user saved while it
@@ -262,14 +361,20 @@ impl<'r> Blame<'_, 'r> {
         &self,
         turns: &Turns<'_, 'r>,
         turn: &Turn,
-        commit: ObjectId,
+        (commit, original): (ObjectId, ObjectId),
         path: &BStr,
     ) -> Result<BTreeMap<usize, Written>> {
         let committed = self.content(self.objects.commit_tree(commit)?, path)?;
         let count = committed.lines().count();
-        let mut trail = Trail::new(path.to_owned(), None, committed.clone(), 0..count);
+        let mut trail = Trail::new(path.to_owned(), Vec::new(), committed.clone(), 0..count);
         let before = self.before(turns.timeline, turn, &mut trail)?;
-        let its = trail.go_to(with_ends_of(&committed, before));
+        let mut its = trail.go_to(with_ends_of(&committed, before));
+        if commit != original {
+            // git has copied the note to one that the user made anew of it, and may have put something of their own in.
+            let own = with_ends_of(&committed, self.made_in(turns.timeline, turn, original, path)?);
+            let carried = carried(&own, &committed);
+            its.retain(|(_, line)| carried.get(*line).copied().flatten().is_some());
+        }
         let steps = self.steps_of_commit(turns.timeline, turn, &committed, path, &its)?;
         for (line, step) in its.into_iter().map(|(_, line)| (line, steps.get(&line))) {
             if is_its(turn, path, step) {
@@ -279,6 +384,14 @@ impl<'r> Blame<'_, 'r> {
         let parents = self.objects.parents(commit)?;
         self.walk(turns, turns.below(self.view, turn), &parents, &mut trail)?;
         Ok(trail.found)
+    }
+
+    /// A file as a commit of a turn's has it, or as the turn left it where git has let go of that commit.
+    fn made_in(&self, timeline: &Stored<'_>, turn: &Turn, commit: ObjectId, path: &BStr) -> Result<Vec<u8>> {
+        if self.objects.has_commit(commit) {
+            return self.content(self.objects.commit_tree(commit)?, path);
+        }
+        self.at(&timeline.checkpoint(turn.turn, Side::After)?, path)
     }
 
     /// The steps that wrote these lines of a file, as a turn's commit has it.
@@ -315,10 +428,9 @@ impl<'r> Blame<'_, 'r> {
     fn walk(&self, turns: &Turns<'_, 'r>, top: Option<u64>, parents: &[ObjectId], trail: &mut Trail) -> Result<()> {
         let (mut at, mut looked) = (top, 0);
         while let Some(number) = at.filter(|_| !trail.left.is_empty() && looked < FAR) {
-            let Some(turn) = turns.timeline.find_turn(number)? else { break };
-            let files = turns.timeline.turn_files(number)?;
-            let has = |name: &BString| files.iter().any(|file| file.path == quoted(name.as_bstr()));
-            if has(&trail.path) || trail.older.as_ref().is_some_and(has) {
+            let Some(looked_at) = self.looked_at(turns.timeline, number, turns.worktree.is_none())? else { break };
+            let turn = &looked_at.turn;
+            if looked_at.has(&trail.path) || trail.older.iter().any(|older| looked_at.has(older)) {
                 let state = turns.timeline.checkpoint(number, Side::After)?;
                 self.rename(&state, trail)?;
                 if self.is_committed(&state, trail.path.as_bstr(), parents)? {
@@ -326,9 +438,9 @@ impl<'r> Blame<'_, 'r> {
                 }
                 let after = self.at(&state, trail.path.as_bstr())?;
                 trail.go_to(with_ends_of(&trail.now, after));
-                self.written(turns, &turn, trail)?;
+                self.written(turns, turn, trail)?;
             }
-            (at, looked) = (turns.below(self.view, &turn), looked + 1);
+            (at, looked) = (turns.below(self.view, turn), looked + 1);
         }
         Ok(())
     }
@@ -367,7 +479,7 @@ impl<'r> Blame<'_, 'r> {
         if let Some(from) = renamed.and_then(|file| file.from)
             && self.objects.tree_file(state.worktree, trail.path.as_bstr())?.is_none()
         {
-            trail.older = unquoted(&from).or_else(|| Some(from.into()));
+            trail.older.insert(0, unquoted(&from).unwrap_or_else(|| from.into()));
         }
         self.rename(&state, trail)?;
         self.at(&state, trail.path.as_bstr())
@@ -377,11 +489,14 @@ impl<'r> Blame<'_, 'r> {
     fn rename(&self, state: &Checkpoint, trail: &mut Trail) -> Result<()> {
         let is_there =
             |path: &BString| Ok::<_, anyhow::Error>(self.objects.tree_file(state.worktree, path.as_bstr())?.is_some());
-        if let Some(older) = trail.older.clone()
-            && !is_there(&trail.path)?
-            && is_there(&older)?
-        {
-            (trail.path, trail.older) = (older, None);
+        if is_there(&trail.path)? {
+            return Ok(());
+        }
+        for at in 0..trail.older.len() {
+            if is_there(&trail.older[at])? {
+                trail.path = trail.older.remove(at);
+                break;
+            }
         }
         Ok(())
     }
@@ -395,20 +510,24 @@ impl<'r> Blame<'_, 'r> {
         content: &[u8],
         lines: Vec<usize>,
     ) -> Result<BTreeMap<usize, Step>> {
-        let (mut found, name) = (BTreeMap::new(), quoted(path));
-        let mut trail = Trail::new(path.to_owned(), None, content.to_vec(), lines);
+        let mut found = BTreeMap::new();
+        let mut trail = Trail::new(path.to_owned(), Vec::new(), content.to_vec(), lines);
         for number in (1..=timeline.last_step(turn.turn)?).rev() {
             if trail.left.is_empty() {
                 break;
             }
             let Some(step) = timeline.step(turn.turn, number)? else { continue };
-            if timeline.step_files(turn.turn, number)?.iter().all(|file| file.path != name) {
-                continue;
+            let (files, name) = (timeline.step_files(turn.turn, number)?, quoted(trail.path.as_bstr()));
+            let Some(file) = files.into_iter().find(|file| file.path == name) else { continue };
+            let after = self.at(&states::after(timeline, turn, number)?, trail.path.as_bstr())?;
+            trail.go_to(with_ends_of(content, after));
+            let before = states::before(timeline, turn, number)?;
+            if let Some(from) = file.from
+                && self.objects.tree_file(before.worktree, trail.path.as_bstr())?.is_none()
+            {
+                trail.path = unquoted(&from).unwrap_or_else(|| from.into());
             }
-            let ends = [states::after(timeline, turn, number)?, states::before(timeline, turn, number)?];
-            let [after, before] = ends.map(|state| self.at(&state, path));
-            trail.go_to(with_ends_of(content, after?));
-            let its = trail.go_to(with_ends_of(content, before?));
+            let its = trail.go_to(with_ends_of(content, self.at(&before, trail.path.as_bstr())?));
             found.extend(its.into_iter().map(|(_, line)| (line, step.clone())));
         }
         Ok(found)
@@ -434,18 +553,25 @@ fn with_ends_of(other: &[u8], version: Vec<u8>) -> Vec<u8> {
     if other.contains(&b'\r') || !version.contains(&b'\r') { version } else { version.replace(b"\r\n", b"\n") }
 }
 
-/// The lines of a file, from 1, that a turn wrote, and by whose call.
+/// The lines of a file, from 1, that a turn wrote, and by whose call: as its last commit has it, or where none has, as the turn
+/// left it.
 pub fn written_by(view: &View<'_>, timeline: &Stored<'_>, turn: &Turn, path: &BStr) -> Result<Vec<(usize, By)>> {
-    let blame = Blame { view, objects: Objects::new(view.repo), notes: BTreeMap::new(), others: BTreeMap::new() };
-    let before = blame.at(&timeline.undone_to(turn.turn)?, path)?;
-    let after = blame.at(&timeline.checkpoint(turn.turn, Side::After)?, path)?;
-    if after.contains(&0) {
+    let blame = Blame::of(view);
+    let after = timeline.checkpoint(turn.turn, Side::After)?;
+    let mut tree = after.worktree;
+    if let Some(last) = turn.commits.last().filter(|last| blame.objects.has_commit(last.id)) {
+        let committed = blame.objects.commit_tree(last.id)?;
+        tree = if blame.objects.tree_file(committed, path)?.is_some() { committed } else { tree };
+    }
+    let content = blame.content(tree, path)?;
+    if content.contains(&0) {
         return Ok(Vec::new());
     }
-    let new: Vec<usize> =
-        carried(&before, &after).iter().enumerate().filter_map(|(line, old)| old.is_none().then_some(line)).collect();
-    let steps = blame.steps(timeline, turn, path, &after, new.clone())?;
-    let its = new.into_iter().map(|line| (line, steps.get(&line))).filter(|(_, step)| is_its(turn, path, *step));
+    let mut trail = Trail::new(path.to_owned(), Vec::new(), content.clone(), 0..content.lines().count());
+    let before = blame.before(timeline, turn, &mut trail)?;
+    let its = trail.go_to(with_ends_of(&content, before));
+    let steps = blame.steps_of_commit(timeline, turn, &content, path, &its)?;
+    let its = its.into_iter().map(|(_, line)| (line, steps.get(&line))).filter(|(_, step)| is_its(turn, path, *step));
     Ok(its.map(|(line, step)| (line + 1, by(turn, step, None))).collect())
 }
 

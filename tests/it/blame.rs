@@ -209,3 +209,105 @@ fn lines_that_touch_an_agents_are_the_users_where_no_call_wrote_them() {
         assert_eq!(lines, [(1, 1), (3, 3)], "{mode:?}: {traced}");
     }
 }
+
+#[test]
+fn what_the_user_puts_into_a_commit_of_a_turns_is_theirs() {
+    for copied in [true, false] {
+        let repo = Sandbox::new();
+        if copied {
+            repo.git(["config", "notes.rewriteRef", "refs/notes/oxundo"]);
+        }
+        repo.commit("f", "one\ntwo\nthree\n");
+        repo.turn(Mode::Commit, "sed -i s/two/its/ f");
+        repo.turn(Mode::Commit, "echo later >>f");
+        repo.sh("echo mine >>f; echo alone >mine; git add mine; git commit -qa --amend -m mine");
+        let whose = ["one User Name", "its 1", "three User Name", "later 2", "mine User Name"];
+        assert_eq!(told(&repo, &[], "f"), whose, "{copied}");
+        assert_eq!(told(&repo, &[], "mine"), ["alone User Name"], "{copied}");
+        // Anew upon another base, and then as one commit.
+        repo.sh("git switch -qc up HEAD~2; echo up >up; git add up; git commit -qm up; git switch -q main; git rebase -q up");
+        assert_eq!(told(&repo, &[], "f"), whose, "{copied}: rebased");
+        repo.sh("git reset -q --soft HEAD~2; git commit -qm all");
+        assert_eq!(told(&repo, &[], "f"), whose, "{copied}: as one commit");
+        assert_eq!(told(&repo, &[], "mine"), ["alone User Name"], "{copied}");
+        repo.turn(Mode::Ghost, "echo ghost >>f");
+        repo.sh("echo more >>f; git commit -qam more");
+        let whose: Vec<&str> = whose.into_iter().chain(["ghost 3", "more User Name"]).collect();
+        assert_eq!(told(&repo, &[], "f"), whose, "{copied}: the user has committed what a turn left");
+    }
+}
+
+#[test]
+fn lines_in_a_file_to_which_the_user_gave_another_name_are_told_as_before() {
+    let lines: String = (1..20).map(|line| format!("user\t{line}\n")).collect();
+    for staged in [false, true] {
+        let repo = Sandbox::new();
+        repo.commit("f", &lines);
+        let moved = |from: &str, to: &str| drop(repo.sh(&format!("mv {from} {to}; ! {staged} || git add -A {to}")));
+        repo.turn(Mode::Ghost, "seq 5 | sed s/^/one/ >new");
+        moved("new", "other");
+        let whose: Vec<String> = (1..6).map(|line| format!("one{line} 1")).collect();
+        assert_eq!(told(&repo, &[], "other"), whose);
+        repo.turn(Mode::Ghost, "echo two >>f");
+        repo.sh("git mv f g");
+        repo.turn(Mode::Ghost, "echo three >>g");
+        repo.sh("git mv g h; echo mine >>h");
+        let all = told(&repo, &[], "h");
+        assert_eq!(all[19..], ["two 2", "three 3", "mine nobody"], "{staged}");
+        assert_eq!(all[0], "user\t1 User Name");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn a_step_that_only_renames_a_file_wrote_none_of_its_lines() {
+    for (mode, moves) in [(Mode::Commit, "git mv f d/g"), (Mode::Commit, "mv f d/g"), (Mode::Ghost, "mv f d/g")] {
+        let repo = Sandbox::new();
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        repo.sh("mkdir d; seq 20 >f; git add f; git commit -qm f");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        hook(&repo, "o", "UserPromptSubmit", &json!({}));
+        edits(&repo, "o", 1, "sed -i s/^8$/its/ f");
+        call(&repo, "s", 1, "Bash", &json!({"command": "x"}), moves);
+        call(&repo, "s", 2, "Edit", &json!({"file_path": repo.path("d/g")}), "sed -i s/^15$/late/ d/g");
+        hook(&repo, "s", "Stop", &json!({}));
+        hook(&repo, "o", "Stop", &json!({}));
+        let all = told(&repo, &[], "d/g");
+        let its: Vec<&String> = all.iter().filter(|line| line.contains(" 1.")).collect();
+        assert_eq!(its, ["its 1.1", "late 1.3"], "{mode:?}: {moves}");
+    }
+}
+
+#[test]
+fn a_record_of_what_a_turn_wrote_has_no_line_that_came_along_with_a_file() {
+    let traced = |repo: &Sandbox, turn: &str, path: &str| {
+        let (_, traced) = repo.json(["show", turn, "--format=agent-trace"]);
+        let files = traced["trace"]["files"].as_array().expect("files").clone();
+        let file = files.into_iter().find(|file| file["path"] == path).expect("the file");
+        let ranges = file["conversations"][0]["ranges"].clone();
+        serde_json::from_value::<Vec<std::collections::BTreeMap<String, u64>>>(ranges)
+            .expect("ranges")
+            .into_iter()
+            .map(|range| (range["start_line"], range["end_line"]))
+            .collect::<Vec<_>>()
+    };
+    for (mode, moves) in [(Mode::Commit, "git mv f g"), (Mode::Commit, "mv f g"), (Mode::Ghost, "mv f g")] {
+        let repo = Sandbox::new();
+        repo.commit("f", &(1..=20).map(|line| format!("user{line}\n")).collect::<String>());
+        repo.turn(mode, &format!("{moves}; echo its >>g"));
+        assert_eq!(traced(&repo, "1", "g"), [(21, 21)], "{mode:?}: {moves}");
+    }
+    // What the user saved above is in no commit of the turn's: its lines are those of the commit.
+    let repo = Sandbox::new();
+    repo.commit("f", &(1..=20).map(|line| format!("user{line}\n")).collect::<String>());
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    call(&repo, "s", 1, "Bash", &json!({"command": "x"}), "git mv f g; echo its >>g");
+    repo.sh("sed -i 1imine g");
+    tick();
+    edits(&repo, "s", 2, "true");
+    hook(&repo, "s", "Stop", &json!({}));
+    assert_eq!(repo.git(["show", "HEAD:g"]).lines().count(), 21, "the user's line is not committed");
+    assert_eq!(traced(&repo, "1", "g"), [(21, 21)]);
+}
