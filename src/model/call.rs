@@ -162,6 +162,7 @@ pub enum Looked {
 }
 
 /// A call of a tool.
+#[allow(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The session that called.

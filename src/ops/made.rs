@@ -89,7 +89,10 @@ impl PlannedTurn {
                 self.leave_kept(view, turn);
             }
         }
-        warn_of_both(view, turns.iter(), &self.plan);
+        // Of what is back at a step it was said which of it goes.
+        if !matches!(self.made, Made::BackTo { .. }) {
+            warn_of_both(view, turns.iter(), &self.plan);
+        }
         warn_of_overwritten(view, turns.iter(), &self.plan);
     }
 

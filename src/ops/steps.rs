@@ -66,7 +66,10 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     let range = range_to(view, &turn, step.step)?;
     let edits = view.config().edits_or(edits)?;
     let prepared = Prepared::new(view, Op::Undo, &range, edits, RefMoves::Move);
-    let Prepared { plan, capture, .. } = prepared.map_err(|error| in_the_middle(view, error))?;
+    let Prepared { plan, capture, .. } = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(in_the_middle(view, not_by_commits(view, error, &range, &step)?)),
+    };
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("it is as it was after step {}", step.name())).into());
     }
@@ -79,7 +82,26 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     };
     let made = Made::BackTo { turns: turns.clone(), step: step.step };
     let conversations = Conversations::undone(view, &range.turns, Extent::Parts)?;
-    Ok(PlannedTurn { turns, conversations, ..PlannedTurn::new(plan, capture, made, words) })
+    let warnings = meanwhile::gone_with(range.turns.iter(), &plan);
+    Ok(PlannedTurn { turns, conversations, warnings, ..PlannedTurn::new(plan, capture, made, words) })
+}
+
+/// No step is gone back to by commits on top: where commits must not leave their branch, the files alone lead there.
+fn not_by_commits(view: &View<'_>, error: anyhow::Error, range: &TurnRange, step: &Step) -> Result<anyhow::Error> {
+    let mut refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.hints.iter().any(|hint| hint.contains("'oxundo undo --revert'")) => refusal,
+        Ok(refusal) => return Ok(refusal.into()),
+        Err(error) => return Ok(error),
+    };
+    refusal.hints.retain(|hint| !hint.contains("'oxundo undo --revert'"));
+    let (turn, last) = (step.turn, view.timeline.last_step(step.turn)?);
+    if range.turns.len() == 1 && last > step.step {
+        let [first, last] = [step.step + 1, last].map(|step| StepName { turn: turn.to_string(), step });
+        let later = StepRange { first, last };
+        refusal.hints.push(format!("run 'oxundo undo --only {later}' to take out of the files what came after it"));
+    }
+    refusal.hints.push(format!("run 'oxundo restore {}' to have its files on top", step.name()));
+    Ok(refusal.into())
 }
 
 /// Plans to take steps out of the worktree.

@@ -1680,3 +1680,34 @@ fn what_the_user_saves_stays_theirs_where_a_call_renames_the_file_and_changes_it
         repo.assert_sound();
     });
 }
+
+#[test]
+fn what_stays_where_undo_leads_to_a_step_is_not_said_to_go() {
+    let repo = begun(Mode::Commit, "true");
+    call(&repo, "s", 1, "Write", &json!({"file_path": repo.path("new.txt")}), "echo its >new.txt");
+    user(&repo, "echo mine >>new.txt");
+    edit(&repo, 2, "new.txt", "echo its too >>new.txt");
+    ends(&repo);
+    let back = repo.oxundo(["undo", "--to", "1.1"]);
+    back.success();
+    assert!(!back.err().contains("goes with it"), "{back:?}");
+    repo.assert_file("new.txt", "its\nmine\n", "it does not go");
+}
+
+#[test]
+fn a_step_above_which_the_user_has_committed_is_refused_with_lines_that_lead_there() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+    user(&repo, "echo mine >>late.txt; git commit -qam mine");
+    edit(&repo, 2, "both.txt", "sed -i s/8/its/ both.txt");
+    ends(&repo);
+    let refused = repo.refuses(&["undo", "--to", "1.1"], "foreign");
+    let hints = refused["hints"].to_string();
+    assert!(!hints.contains("--revert"), "no step is gone back to on top: {hints}");
+    assert!(hints.contains("'oxundo undo --only 1.2'") && hints.contains("'oxundo restore 1.1'"), "{hints}");
+    for way in [["undo", "--only", "1.2"], ["restore", "1.1", "--quiet"]] {
+        let copy = repo.copy();
+        copy.oxundo(way).success();
+        copy.assert_file("both.txt", LINES.replace('1', "its"), "it leads there");
+    }
+}

@@ -247,12 +247,21 @@ pub fn has_both(turn: &Turn, path: &BString) -> bool {
 
 /// Warns of what the user saved in these turns that a plan takes with them, or cannot bring back.
 pub fn warn_of_both<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan) {
+    for warning in gone_with(turns, plan) {
+        view.warn(warning);
+    }
+}
+
+/// What is said of that.
+pub fn gone_with<'t>(turns: impl Iterator<Item = &'t Turn>, plan: &Plan) -> Vec<String> {
+    let mut said = Vec::new();
     for turn in turns {
         for path in plan.files.iter().map(|file| &file.path).filter(|path| has_both(turn, path)) {
             let path = in_quotes(path.as_bstr());
-            view.warn(format!("what you saved in {path} during turn {} goes with it", turn.turn));
+            said.push(format!("what you saved in {path} during turn {} goes with it", turn.turn));
         }
     }
+    said
 }
 
 /// Warns of what the user saved in a turn and a later call of it took away again, where undo leaves the file as it is.
