@@ -20,6 +20,7 @@ mod concurrency;
 mod conversation;
 mod copies;
 mod crash;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cut_off;
 mod damage;
 mod deep;

@@ -46,6 +46,43 @@ fn branches_that_others_moved_during_a_turn_stay_and_are_named() {
 }
 
 #[test]
+fn an_undo_that_moves_branches_of_others_too_names_the_redo_that_does() {
+    let repo = Sandbox::new();
+    repo.agent("echo work >work.txt; git fetch -q . HEAD:fetched");
+    let after = repo.state();
+    let undone = repo.oxundo(["undo", "--branches=all"]);
+    undone.warns("'oxundo redo --branches=all' brings it back");
+    assert_eq!(branches(&repo), ["main"]);
+    let redone = repo.oxundo(["redo", "--branches=all"]);
+    redone.warns("'oxundo undo --branches=all' takes it back");
+    repo.state().assert_is(&after, "redo");
+    // Where it moves none, there is nothing to say of it.
+    let plain = repo.oxundo(["undo"]);
+    plain.warns("'oxundo redo' brings it back");
+}
+
+#[test]
+fn a_branch_that_was_checked_out_elsewhere_is_put_back_by_the_line_that_is_named() {
+    for begun in ["true", "git branch wb"] {
+        let repo = Sandbox::new();
+        repo.sh(begun);
+        let add = if begun == "true" { "-b wb" } else { "" };
+        let script = format!(
+            "echo work >work.txt; git worktree add -q {add} ../w wb 2>/dev/null || git worktree add -q -b wb ../w
+            cd ../w; echo q >q; git add q; git commit -qm q; git switch -q --detach"
+        );
+        repo.agent(&script);
+        let refused = repo.refuses(&["undo", "--branches=all"], "foreign");
+        let hints = refused["hints"].as_array().expect("hints");
+        let line =
+            hints.iter().find_map(|hint| Some(hint.as_str()?.split_once("run 'git branch ")?.1.split_once('\'')?.0));
+        repo.sh(&format!("git branch {}", line.expect("a line that leads on")));
+        repo.oxundo(["undo", "--branches=all"]).success();
+        assert_eq!(repo.git(["log", "-1", "--format=%s", "wb-kept"]), "q", "it is kept");
+    }
+}
+
+#[test]
 fn a_branch_that_another_worktrees_turn_may_have_moved_stays_and_is_named() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();

@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
         }
         match guard::check(op, name, &described) {
             Err(refusal) if op == Op::Undo && is_beside && refusal.code == Code::Foreign => {
-                Err(in_the_middle(view, self.putting_back(name, refusal)).into())
+                Err(in_the_middle(view, self.putting_back(name, at, refusal)).into())
             }
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
@@ -127,11 +127,22 @@ impl Walk<'_, '_> {
     }
 
     /// What is on a branch beside HEAD's stays on another one, where that is put back.
-    fn putting_back(&self, name: &str, mut refusal: Refusal) -> Refusal {
+    fn putting_back(&self, name: &str, at: ObjectId, mut refusal: Refusal) -> Refusal {
         let left = self.legs.iter().find_map(|leg| leg.start.branches.get(name).copied());
+        // It is there: what is in the way came to it during the turn.
+        let goal = || self.legs.last().and_then(|leg| leg.goal.branches.get(name).copied());
+        let left = if left == Some(at) { goal() } else { left };
         let has = |left: &ObjectId| Objects::new(self.view.repo).has_commit(*left);
-        let Some(left) = left.filter(has) else { return refusal };
-        let line = putting_back(name, Some(left), true);
+        if left.is_some_and(|left| !has(&left)) {
+            return refusal;
+        }
+        let line = if left.is_some() {
+            putting_back(name, left, true)
+        } else {
+            // By a rename the new name would be the turn's.
+            let [word, kept] = [name.to_owned(), format!("{name}-kept")].map(|name| branch_word(&name));
+            format!("git branch {kept} {word} && git branch -qD {word}")
+        };
         refusal.hints.retain(|hint| !hint.contains("--revert"));
         refusal.hint(format!("run '{line}' to keep it under another name, then the same command again"))
     }

@@ -74,6 +74,8 @@ pub struct Way {
     pub renamed: Vec<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// Whether it moves such branches too, as it was asked.
+    pub with_all: bool,
     /// Those of them on which HEAD was, and which another tool owns.
     pub owned: BTreeMap<String, u64>,
     /// The branches to which somebody has given the name of a turn's: the turn, and where it had its own. They may not be moved.
@@ -117,7 +119,12 @@ impl Way {
         for (at, turn) in range.turns.iter().enumerate() {
             let is_last = at + 1 == range.turns.len();
             let (mut before, mut after) = ends(view, range, at, &head)?;
-            legs.beside.extend(beside(view, turn, &mut before, &mut after)?);
+            let beside = beside(view, turn, &mut before, &mut after)?;
+            if view.takes_all_branches {
+                legs.with_all |= !beside.is_empty();
+            } else {
+                legs.beside.extend(beside);
+            }
             legs.owned.extend(owned(view, turn, &before, &after)?.into_iter().map(|name| (name, turn.turn)));
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
@@ -571,9 +578,9 @@ fn beside(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, after: &mut Che
         for state in [before, after] {
             state.elsewhere.retain(|name| !beside.contains(name));
         }
-        return Ok(Vec::new());
+    } else {
+        beside.retain(|name| !before.elsewhere.contains(name));
     }
-    beside.retain(|name| !before.elsewhere.contains(name));
     Ok(beside.into_iter().map(|name| (name, turn.turn)).collect())
 }
 

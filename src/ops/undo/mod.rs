@@ -208,6 +208,7 @@ impl PlannedUndo {
             return None;
         }
         let top = range.turns[..range.back].first().filter(|_| self.op == Op::Redo);
+        let all = if self.prepared.with_all { " --branches=all" } else { "" };
         let (steps, it) = match whole(&range.turns).len() {
             1 => (String::new(), "it"),
             n => (format!(" --steps {n}"), "them"),
@@ -216,10 +217,10 @@ impl PlannedUndo {
             (Op::Redo, Some(top), true) => {
                 format!("'oxundo branch turn-{top} {top}' goes back, on a branch of its own")
             }
-            (Op::Redo, Some(top), false) => format!("'oxundo redo --to {top}' goes back"),
+            (Op::Redo, Some(top), false) => format!("'oxundo redo --to {top}{all}' goes back"),
             (Op::Redo, None, true) => format!("'oxundo undo --revert{steps}' takes {it} out again, by a commit on top"),
-            (Op::Redo, None, false) => format!("'oxundo undo{steps}' takes {it} back"),
-            _ => format!("'oxundo redo{steps}' brings {it} back"),
+            (Op::Redo, None, false) => format!("'oxundo undo{steps}{all}' takes {it} back"),
+            _ => format!("'oxundo redo{steps}{all}' brings {it} back"),
         })
     }
 

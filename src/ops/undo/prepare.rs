@@ -47,6 +47,8 @@ pub struct Prepared {
     pub users: BTreeSet<(BString, ObjectId)>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// Whether it moves such branches too.
+    pub with_all: bool,
     /// Those of them on which HEAD was, and which another tool owns.
     pub owned: BTreeMap<String, u64>,
     /// Whether undo would leave the commits that it brings back.
@@ -57,7 +59,7 @@ impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, remade, renamed, beside, owned, another } =
+        let Way { legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another } =
             Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
@@ -129,7 +131,7 @@ impl Prepared {
         capture.opened.close();
         let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
         let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
-        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, owned, stays })
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, with_all, owned, stays })
     }
 }
 
