@@ -42,7 +42,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     check_known(view, &turn, session, &steps)?;
     let mut deltas = Vec::new();
     for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
-        deltas.push(inverse_of(view, &turn, step.step, &[])?);
+        deltas.push((step.step, inverse_of(view, &turn, step.step, &[])?));
     }
     if deltas.is_empty() {
         return Err(nothing(Op::Undo, &format!("session '{session}' changed nothing in turn {}", turn.turn)).into());

@@ -6,7 +6,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::Delta;
+use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::merge::Edits;
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -115,7 +115,7 @@ pub fn plan_only(
     let (_, first) = done_here(view, &range.first)?;
     let mut deltas = Vec::new();
     for step in (first.step..=last.step).rev() {
-        deltas.push(inverse_of(view, &turn, step, pathspecs)?);
+        deltas.push((step, inverse_of(view, &turn, step, pathspecs)?));
     }
     let (noun, changed) = match deltas.len() {
         1 => ("step", "what the step changed"),
@@ -170,6 +170,37 @@ pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString
     Ok(Delta { files, directories, ..Delta::default() })
 }
 
+/// What is taken out of files that have other names by now is taken out there: the newest step's changes come first.
+fn under_names_of_now(
+    view: &View<'_>,
+    turn: &Turn,
+    deltas: Vec<(u64, Delta)>,
+    present: &Checkpoint,
+) -> Result<Vec<Delta>> {
+    let (checkpoints, mut known) = (Checkpoints::new(view.repo), BTreeSet::new());
+    let mut all = Vec::new();
+    for (step, mut delta) in deltas {
+        let mut gone = Vec::new();
+        for (path, change) in delta.files.iter().filter(|(path, _)| !known.contains(*path)) {
+            if change.from.is_some() && checkpoints.captured_file(present, path.as_bstr())?.is_none() {
+                gone.push(path.clone());
+            }
+        }
+        known.extend(delta.files.keys().cloned());
+        if !gone.is_empty() {
+            let after = states::after(&view.timeline, turn, step)?;
+            let moved = checkpoints.surely_came_from(&checkpoints.file_changes(&after, present)?)?;
+            for (new, old) in moved.into_iter().filter(|(new, old)| gone.contains(old) && !known.contains(new)) {
+                if let Some(change) = delta.files.remove(&old) {
+                    delta.files.insert(new, change);
+                }
+            }
+        }
+        all.push(delta);
+    }
+    Ok(all)
+}
+
 /// How a part of a turn that is taken out is called.
 pub struct TakenOut {
     /// In the record.
@@ -180,11 +211,11 @@ pub struct TakenOut {
     pub changed: &'static str,
 }
 
-/// Plans to take some changes of a turn out; all that was done since stays.
+/// Plans to take some changes of a turn's steps out; all that was done since stays.
 pub fn take_out(
     view: &View<'_>,
     turn: &Turn,
-    deltas: Vec<Delta>,
+    deltas: Vec<(u64, Delta)>,
     edits: Option<Edits>,
     words: TakenOut,
 ) -> Result<PlannedTurn> {
@@ -194,8 +225,9 @@ pub fn take_out(
     // What is in the files of an operation that the turn began or moved on is that one's.
     let within = if before == after { after } else { Operation::default() };
     let of_turn = |delta| TurnDelta { turn: turn.turn, delta, within: within.clone(), ..TurnDelta::default() };
-    let deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
     let capture = view.present()?;
+    let deltas = under_names_of_now(view, turn, deltas, &capture.checkpoint)?;
+    let deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
         Edits::Overwrite => Edits::Merge,

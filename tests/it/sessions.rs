@@ -1,6 +1,7 @@
 //! Sessions that overlap in one worktree: each is named, with its own prompt and model, wherever the turn is told of.
 
 use crate::sandbox::{Mode, Output, Sandbox, in_both_modes};
+use crate::steps::{self, tick};
 use serde_json::{Value, json};
 
 /// Calls a hook of an agent's, for a session whose model it tells.
@@ -186,4 +187,50 @@ fn what_a_session_did_and_is_undone_is_nothing_to_undo() {
     repo.oxundo(["redo", "--to", "2"]).success();
     repo.oxundo(["undo", "--session", "one"]).success();
     assert_eq!(repo.json(["undo", "--session", "three"]).1["error"]["code"], "not_found");
+}
+
+#[test]
+fn what_a_session_wrote_is_taken_out_of_a_file_that_has_another_name_by_now() {
+    let mv = "mkdir -p d; mv new.txt d/moved.txt; mv f moved-too";
+    for by in ["the user", "another session", "the user, later"] {
+        for args in [["undo", "--session", "a"], ["undo", "--only", "1.1"]] {
+            let repo = Sandbox::new();
+            repo.sh("seq 20 >f; git add f; git commit -qm f");
+            let tell = |session: &str, event: &str, id: u32| {
+                let about = json!({"tool_name": "Bash", "tool_use_id": format!("{session}{id}"), "tool_input": {"command": "x"}});
+                steps::hook(&repo, session, event, &about);
+            };
+            let calls = |session: &str, id: u32, script: &str| {
+                tell(session, "PreToolUse", id);
+                repo.sh(script);
+                tell(session, "PostToolUse", id);
+                tick();
+            };
+            for session in ["a", "b"] {
+                tell(session, "UserPromptSubmit", 0);
+            }
+            calls("a", 1, "seq 60 | sed s/^/its/ >new.txt; sed -i s/^3$/its/ f");
+            calls("b", 1, "sed -i s/^18$/others/ f; echo b >b.txt");
+            match by {
+                "the user" => drop(repo.sh(mv)),
+                "another session" => calls("b", 2, mv),
+                _ => {}
+            }
+            tick();
+            for session in ["a", "b"] {
+                tell(session, "Stop", 0);
+            }
+            if by == "the user, later" {
+                repo.sh(mv);
+            }
+            let before = repo.files();
+            repo.oxundo(args).success();
+            assert!(!repo.exists("d/moved.txt") && !repo.exists("new.txt"), "{by}, {args:?}: what it made is gone");
+            let left: String =
+                (1..21).map(|n| if n == 18 { "others\n".to_owned() } else { format!("{n}\n") }).collect();
+            repo.assert_file("moved-too", left, "its line is out, and nothing else");
+            repo.redo();
+            repo.files().assert_is(&before, "redo brings it back");
+        }
+    }
 }
