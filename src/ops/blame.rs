@@ -23,7 +23,7 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 /// How many turns are looked through for lines that are not committed.
@@ -80,7 +80,13 @@ pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line
     let objects = Objects::new(view.repo);
     let is_known = is_known(view, path)?;
     let blamed = if is_known { objects.blame(path, ranges)? } else { unknown(path, &content, ranges)? };
-    let blame = Blame { notes: notes(view, &blamed)?, others: others(view)?, ..Blame::of(view) };
+    let mut sought: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for line in &blamed {
+        if let Some((commit, number)) = line.commit.zip(line.original.checked_sub(1)) {
+            sought.entry((commit, line.path.clone())).or_default().push(number);
+        }
+    }
+    let blame = Blame { notes: notes(view, &blamed)?, others: others(view)?, sought, ..Blame::of(view) };
     let open = || blamed.iter().filter(|line| line.commit.is_none());
     let mut older: Vec<BString> = open().find_map(|line| line.previous.clone()).into_iter().collect();
     if open().next().is_some() {
@@ -134,6 +140,7 @@ fn unknown(path: &BStr, content: &[u8], ranges: &[String]) -> Result<Vec<BlamedL
         previous: None,
         author: String::new(),
         time: 0,
+        committed: 0,
         subject: String::new(),
     };
     Ok((1..=count).filter(|number| wanted[number - 1]).map(line).collect())
@@ -210,6 +217,12 @@ impl Trail {
         Self { path, older, now, left, found: BTreeMap::new() }
     }
 
+    /// Looks no further for lines of which an older version has none that is the same: no comparison has to tell.
+    fn leave_those_not_in(&mut self, old: &[u8]) {
+        let (there, now): (HashSet<&[u8]>, Vec<&[u8]>) = (old.lines().collect(), self.now.lines().collect());
+        self.left.retain(|(here, _)| now.get(*here).is_some_and(|line| there.contains(line)));
+    }
+
     /// Goes to an older version; gives the lines that are not in it.
     fn go_to(&mut self, old: Vec<u8>) -> Vec<(usize, usize)> {
         let all = self.left.clone();
@@ -238,6 +251,8 @@ struct Blame<'v, 'r> {
     objects: Objects<'r>,
     notes: BTreeMap<ObjectId, Note>,
     others: BTreeMap<String, Stored<'r>>,
+    /// The lines of each commit's files that are asked for, from 0.
+    sought: BTreeMap<(ObjectId, BString), Vec<usize>>,
     /// The turns of this worktree that were looked at.
     looked_at: RefCell<BTreeMap<u64, Rc<LookedAt>>>,
     /// When the first turn that is known began.
@@ -261,8 +276,8 @@ impl LookedAt {
 impl<'v, 'r> Blame<'v, 'r> {
     /// Of what is recorded here.
     fn of(view: &'v View<'r>) -> Self {
-        let (notes, others, looked_at, since) = Default::default();
-        Self { view, objects: Objects::new(view.repo), notes, others, looked_at, since }
+        let (notes, others, sought, looked_at, since) = Default::default();
+        Self { view, objects: Objects::new(view.repo), notes, others, sought, looked_at, since }
     }
 
     /// Who wrote a committed line.
@@ -290,21 +305,35 @@ impl<'v, 'r> Blame<'v, 'r> {
     /// Who wrote a line of a commit that is no turn's: the user may have made it of what turns had left uncommitted, or anew of a
     /// turn's commit.
     fn by_no_turn(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Option<Written>> {
-        if self.since()?.is_none_or(|since| line.time < since) {
+        if self.since()?.is_none_or(|since| line.committed < since) {
             return Ok(None);
         }
         let key = (0, line.path.clone(), commit);
         if !known.contains_key(&key) {
             let committed = self.content(self.objects.commit_tree(commit)?, line.path.as_bstr())?;
-            let count = committed.lines().count();
+            let sought = self.sought.get(&(commit, line.path.clone())).cloned().unwrap_or_default();
             let older = line.previous.iter().filter(|older| **older != line.path).cloned().collect();
-            let mut trail = Trail::new(line.path.clone(), older, committed, 0..count);
+            let mut trail = Trail::new(line.path.clone(), older, committed, sought);
             let turns = Turns { timeline: &self.view.timeline, worktree: None };
-            self.walk(&turns, self.view.top()?, &self.objects.parents(commit)?, &mut trail)?;
+            let last = self.last_before(line.committed)?;
+            self.walk(&turns, last, &self.objects.parents(commit)?, &mut trail)?;
             known.insert(key.clone(), trail.found);
         }
         let number = line.original.checked_sub(1);
         Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
+    }
+
+    /// The last turn done here that began before a commit was made: what it wrote may be in that.
+    fn last_before(&self, made: i64) -> Result<Option<u64>> {
+        let (mut at, mut looked) = (self.view.top()?, 0);
+        while let Some(number) = at.filter(|_| looked < FAR) {
+            let Some(looked_at) = self.looked_at(&self.view.timeline, number, true)? else { break };
+            if parse_rfc3339(&looked_at.turn.began_at).is_none_or(|began| began <= made) {
+                break;
+            }
+            (at, looked) = (below(self.view, &looked_at.turn), looked + 1);
+        }
+        Ok(at)
     }
 
     /// When the first turn began that is known, in seconds since 1970; none where there is none.
@@ -436,8 +465,12 @@ impl<'v, 'r> Blame<'v, 'r> {
                 if self.is_committed(&state, trail.path.as_bstr(), parents)? {
                     break;
                 }
-                let after = self.at(&state, trail.path.as_bstr())?;
-                trail.go_to(with_ends_of(&trail.now, after));
+                let after = with_ends_of(&trail.now, self.at(&state, trail.path.as_bstr())?);
+                trail.leave_those_not_in(&after);
+                if trail.left.is_empty() {
+                    break;
+                }
+                trail.go_to(after);
                 self.written(turns, turn, trail)?;
             }
             (at, looked) = (turns.below(self.view, turn), looked + 1);

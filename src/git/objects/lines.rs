@@ -28,6 +28,8 @@ pub struct BlamedLine {
     pub author: String,
     /// When, in seconds since 1970.
     pub time: i64,
+    /// When the commit was made, likewise: later than it was written, where somebody has made it anew.
+    pub committed: i64,
     /// The first line of its message.
     pub subject: String,
 }
@@ -76,6 +78,7 @@ fn parsed(told: &[u8], path: &BStr) -> Result<Vec<BlamedLine>> {
             let text = value.to_str_lossy();
             match key {
                 b"author" => blamed.author = text.into_owned(),
+                b"committer-time" => blamed.committed = text.parse().unwrap_or_default(),
                 b"author-time" => blamed.time = text.parse().unwrap_or_default(),
                 b"summary" => blamed.subject = text.into_owned(),
                 b"previous" => {
@@ -95,7 +98,7 @@ fn parsed(told: &[u8], path: &BStr) -> Result<Vec<BlamedLine>> {
         let commit = Some(id).filter(|id| !id.is_null());
         let (author, subject) = (String::new(), String::new());
         let path = path.to_owned();
-        now = Some(BlamedLine { line, commit, original, path, previous: None, author, time: 0, subject });
+        now = Some(BlamedLine { line, commit, original, path, previous: None, author, time: 0, committed: 0, subject });
     }
     Ok(lines)
 }
