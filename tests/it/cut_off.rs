@@ -3,6 +3,8 @@
 
 use crate::kill_points::{has_journal, killed_at, points_of};
 use crate::sandbox::{Mode, Sandbox, State, announce};
+use crate::steps::{hook, shell};
+use serde_json::json;
 
 /// A branch has moved: what leads there is all done.
 const BRANCH_MOVED: [&str; 2] = ["rename", "refs/heads/main"];
@@ -128,6 +130,43 @@ fn a_commit_on_the_branch_that_undo_has_moved_is_on_what_undo_led_to() {
         repo.state().without("log ").assert_is(&before.clone().without("log "), "it is undone as a whole");
         repo.redo();
         repo.state().without("log ").assert_is(&done.without("log "), "redo brings all of it back");
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn whatever_makes_a_turn_of_oxundos_own_is_done_as_a_whole_once_a_branch_has_moved() {
+    if !is_traced() {
+        return;
+    }
+    for (args, call) in [
+        (&["squash", "1..2"][..], BRANCH_MOVED),
+        (&["undo", "--revert"], BRANCH_MOVED),
+        (&["branch", "other", "1"], ["rename", "refs/heads/other"]),
+        (&["undo", "--to", "2.1"], BRANCH_MOVED),
+    ] {
+        let start = Sandbox::new();
+        start.sh("echo one >edit.txt; git add .; git commit -qm files");
+        start.turn(Mode::Commit, "echo first >>edit.txt; echo first >first.txt");
+        hook(&start, "s", "UserPromptSubmit", &json!({}));
+        shell(&start, 1, "echo second >>edit.txt; echo second >second.txt");
+        shell(&start, 2, "echo third >third.txt; git add -A; git commit -qm own");
+        hook(&start, "s", "Stop", &json!({}));
+        let before = start.state();
+        let repo = killed_at(&start, args, call);
+        assert!(has_journal(&repo), "{args:?}: it was killed before it was recorded");
+        repo.sh(SAVED);
+        let saved = repo.files();
+        let next = repo.oxundo(["status"]);
+        next.success();
+        next.warns("finished an interrupted operation");
+        repo.files().assert_is(&saved, "what the user saved is left");
+        let turn = &repo.log()[0];
+        assert_eq!((&turn["turn"], &turn["interrupted"]), (&json!(3), &json!(false)), "{args:?}: {turn}");
+        assert!(!turn["files"].to_string().contains("since") && !turn["files"].to_string().contains("users"), "{turn}");
+        repo.sh(TAKEN_AWAY);
+        repo.oxundo([if args.contains(&"--to") { "redo" } else { "undo" }]).success();
+        repo.state().without("log ").assert_is(&before.clone().without("log "), &format!("undo of {args:?} is exact"));
         repo.assert_sound();
     }
 }
