@@ -7,7 +7,7 @@ use crate::git::timeline::others::Other;
 use crate::model::bytes::{quoted_line, sanitized, shell_word};
 use crate::model::checkpoint::shown_name;
 use crate::model::step::StepName;
-use crate::model::timeline::TurnSpec;
+use crate::model::timeline::{TurnSpec, range_ends};
 use crate::ops::view::View;
 use anyhow::Result;
 use std::os::unix::ffi::OsStrExt;
@@ -34,6 +34,10 @@ pub fn turn_of<'r>(view: &View<'r>, words: &str) -> Result<Option<(Other<'r>, u6
 /// Why a turn of another worktree's is not meant by these words where something is to be done to it.
 pub fn refusal(view: &View<'_>, words: &str) -> Result<Option<Refusal>> {
     let Some((other, number)) = turn_of(view, words)? else { return Ok(None) };
+    // One turn is wanted, which is said first.
+    if range_ends(words).is_some() {
+        return Ok(None);
+    }
     let Ok(Some(_)) = other.stored.as_ref().map(|stored| stored.find_turn(number).unwrap_or_default()) else {
         return Ok(None);
     };

@@ -250,6 +250,8 @@ fn state_elsewhere(timeline: &Stored<'_>, words: &str, rest: &str) -> Result<Che
         Some((number, "after")) => (number, Side::After),
         _ => (rest, Side::After),
     };
+    // As in the worktree itself.
+    let (number, side) = if number == "0" { ("1", Side::Before) } else { (number, side) };
     let (number, step) = match StepName::parse(number) {
         Some(name) => (name.turn, Some(name.step)),
         None => (number.to_owned(), None),

@@ -123,6 +123,31 @@ fn a_worktrees_own_name_before_a_turn_means_its_own() {
 }
 
 #[test]
+fn a_turn_of_another_worktree_is_shown_as_the_log_has_it() {
+    for removed in [false, true] {
+        let repo = Sandbox::new();
+        tree(&repo);
+        if removed {
+            repo.git(["worktree", "remove", "--force", "../tree"]);
+        }
+        let log = repo.json(["log", "--all"]).1;
+        let shown = |words: &str| repo.json(["show", words]).1;
+        let one = shown("tree:1");
+        let is_same = |shown: &Value, line: &Value| {
+            ["worktree", "worktree_removed", "turn"].iter().all(|key| shown[key] == line[key])
+        };
+        assert!(is_same(&one, &log["turns"][1]), "{one}\n{log}");
+        let range = shown("tree:1..2");
+        assert!(is_same(&range["turns"][0], &log["turns"][0]), "{range}\n{log}");
+        let kept = repo.json(["keep", "tree:1..2"]).1.to_string();
+        assert!(kept.contains("one turn is wanted"), "{kept}");
+        // 0 is what was there before the first, as in the worktree itself.
+        let diff = repo.oxundo(["diff", "tree:0", "tree:2"]).out();
+        assert!(diff.contains("+second") && diff.contains("+two"), "{diff}");
+    }
+}
+
+#[test]
 fn a_path_behind_a_state_is_what_comes_back_of_it() {
     let mut repo = Sandbox::new();
     let linked = repo.linked("tree");

@@ -6,6 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::local;
 use crate::git::timeline::Timelines;
+use crate::git::timeline::others::Other;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::{in_quotes, quoted, quoted_line, sanitized};
 use crate::model::checkpoint::{Checkpoint, Delta, short_branch};
@@ -23,7 +24,7 @@ use crate::ops::undo::range::line_between;
 use crate::ops::view::View;
 use crate::program::args::{ShowArgs, ShowFormat};
 use crate::program::cmd::log::line_of;
-use crate::program::text::line::{Line, StepLine, others};
+use crate::program::text::line::{InWorktree, Line, StepLine, others};
 use crate::program::text::outcome::{head_to, moved};
 use crate::program::ui::{Answer, Ui};
 use crate::program::usage::line;
@@ -35,23 +36,42 @@ use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Shows a turn or a file. Gives what is to be answered, or nothing when git has printed it.
 pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     let heard = ui.heard();
     let mut view = look(repo, &heard, "show")?;
-    let mut given = args.turn.as_bytes();
+    let given = args.turn.as_bytes();
     // A turn of another worktree's, be it one that was removed.
-    if let Some((other, rest)) = elsewhere(&view, given)? {
-        (view.timeline, given) = (other, rest);
+    let Some(Elsewhere { timeline, rest, other }) = elsewhere(&view, given)? else {
+        return shown(&view, ui, args, given);
+    };
+    view.timeline = timeline;
+    let mut shown = shown(&view, ui, args, rest)?;
+    let lines = match &mut shown {
+        Some(Shown::Turn(line)) => std::slice::from_mut(&mut **line),
+        Some(Shown::Turns(lines)) => lines,
+        _ => &mut [],
+    };
+    if let Some((id, removed)) = other {
+        let place = Rc::new(InWorktree { id, here: false, removed });
+        for line in lines {
+            line.place = Rc::clone(&place);
+        }
     }
+    Ok(shown)
+}
+
+/// Shows what these words mean in a worktree's timeline.
+fn shown(view: &View<'_>, ui: &Ui, args: &ShowArgs, given: &[u8]) -> Result<Option<Shown>> {
     let stored = &view.timeline;
     if args.prompt {
-        return prompt(&view, &given.to_str_lossy()).map(Some);
+        return prompt(view, &given.to_str_lossy()).map(Some);
     }
     if args.format == Some(ShowFormat::AgentTrace) {
-        let turn = stored.require_turn(ended_turn(&view, &given.to_str_lossy())?)?;
-        return Ok(Some(Shown::Trace(trace::record(&view, stored, &turn)?)));
+        let turn = stored.require_turn(ended_turn(view, &given.to_str_lossy())?)?;
+        return Ok(Some(Shown::Trace(trace::record(view, stored, &turn)?)));
     }
     let spec = given;
     let whole = spec.to_str_lossy();
@@ -63,21 +83,21 @@ pub fn run(repo: &Repo, ui: &Ui, args: &ShowArgs) -> Result<Option<Shown>> {
     };
     let turn = turn.to_str_lossy().into_owned();
     if rest.is_some() || stored.state.named.contains_key(&turn) || turn == "@rescue" || kept_prefix(&turn) > 0 {
-        return content(&view, ui, args, &turn, rest.unwrap_or_default());
+        return content(view, ui, args, &turn, rest.unwrap_or_default());
     }
     let paths: Vec<OsString> = args.path.iter().cloned().collect();
     if let Some(name) = StepName::parse(&turn) {
-        return step(&view, ui, args.stat, &name, &paths);
+        return step(view, ui, args.stat, &name, &paths);
     }
     if let Some(ends) = range_ends(&turn) {
-        let turns = line_between(&view, ends, |view, words| stored.require_turn(ended_turn(view, words)?))?;
-        return whole_turns(&view, ui, args.stat, &turns, &paths);
+        let turns = line_between(view, ends, |view, words| stored.require_turn(ended_turn(view, words)?))?;
+        return whole_turns(view, ui, args.stat, &turns, &paths);
     }
-    let number = ended_turn(&view, &turn).map_err(|error| or_path(error, &turn))?;
+    let number = ended_turn(view, &turn).map_err(|error| or_path(error, &turn))?;
     if ui.json {
-        return Ok(Some(Shown::Turn(Box::new(with_files(&view, number, &paths)?))));
+        return Ok(Some(Shown::Turn(Box::new(with_files(view, number, &paths)?))));
     }
-    print(&view, args.stat, &stored.require_turn(number)?, &paths)?;
+    print(view, args.stat, &stored.require_turn(number)?, &paths)?;
     Ok(None)
 }
 
@@ -175,13 +195,21 @@ fn content(view: &View<'_>, ui: &Ui, args: &ShowArgs, state: &str, rest: &[u8]) 
     }
 }
 
+/// What stands behind the name of a worktree and a colon.
+struct Elsewhere<'r, 'w> {
+    timeline: Stored<'r>,
+    rest: &'w [u8],
+    /// Where it is another worktree, how refs call that, and whether it was removed.
+    other: Option<(String, bool)>,
+}
+
 /// The timeline of the worktree whose name stands before a colon, and what stands behind it.
-fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<(Stored<'r>, &'w [u8])>> {
+fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<Elsewhere<'r, 'w>>> {
     if let Ok(text) = std::str::from_utf8(words)
         && let own = without_own_name(view, text)
         && own.len() < text.len()
     {
-        return Ok(Some((view.timeline.clone(), own.as_bytes())));
+        return Ok(Some(Elsewhere { timeline: view.timeline.clone(), rest: own.as_bytes(), other: None }));
     }
     let Some((name, rest)) = words.split_once_str(":") else { return Ok(None) };
     let name = name.to_str_lossy();
@@ -190,7 +218,10 @@ fn elsewhere<'r, 'w>(view: &View<'r>, words: &'w [u8]) -> Result<Option<(Stored<
         return Ok(None);
     }
     let other = Timelines::new(view.repo).other_timeline(&name)?;
-    other.map(|other| Ok((other.stored?, rest))).transpose()
+    let found = |other: Other<'r>| {
+        Ok(Elsewhere { timeline: other.stored?, rest, other: Some((other.worktree, other.removed)) })
+    };
+    other.map(found).transpose()
 }
 
 /// Shows what a step changed.
