@@ -69,6 +69,11 @@ pub struct FileMove {
 }
 
 impl FileMove {
+    /// Whether there is a file on both sides.
+    pub fn is_change(&self) -> bool {
+        self.from.is_some() && self.to.is_some()
+    }
+
     /// `write`, `delete` or `mode`.
     pub fn action(&self) -> &'static str {
         match (&self.from, &self.to) {

@@ -105,6 +105,31 @@ fn what_the_user_saves_when_a_restore_is_rolled_back_is_no_turn() {
 }
 
 #[test]
+fn what_the_user_takes_away_of_what_a_killed_command_had_replaced_stays_away() {
+    if !is_traced() {
+        return;
+    }
+    for (takes, back) in
+        [("rm edit.txt", "true"), ("mv edit.txt other.txt", "rm other.txt"), ("mkdir d; mv edit.txt d", "rm -r d")]
+    {
+        let restore = ["restore", "1:before", "--", "edit.txt", "gone.txt"];
+        let (start, [before, _]) = restored("true", &restore);
+        let repo = killed_at(&start, &restore, ["renameat", " gone.txt"]);
+        repo.sh(takes);
+        let next = repo.oxundo(["status"]);
+        next.success();
+        next.warns("rolled back an interrupted operation");
+        next.warns("left 'edit.txt' as it is: it was changed since");
+        repo.assert_absent("edit.txt", "it does not come back");
+        repo.sh(&format!(
+            "{back}; git cat-file blob $(git rev-parse refs/oxundo/timeline:turns/00/00/01/after/worktree/edit.txt) >edit.txt"
+        ));
+        repo.state().assert_is(&before, "all else is as it was");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn a_commit_on_the_branch_that_undo_has_moved_is_on_what_undo_led_to() {
     if !is_traced() {
         return;

@@ -1,7 +1,7 @@
 //! The worktree's part of a plan.
 
 use crate::git::apply::aside::Aside;
-use crate::git::apply::outs::Outs;
+use crate::git::apply::outs::{Absence, Outs};
 use crate::git::apply::refusals::{changed_meanwhile, interrupted};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
@@ -108,6 +108,7 @@ impl<'a> Files<'a> {
             self.open(directory)?;
         }
         if self.lenient {
+            self.put_back_half_changed(plan)?;
             self.sweep(plan)?;
         }
         for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.to.is_none()) {
@@ -144,6 +145,23 @@ impl<'a> Files<'a> {
         self.look_again()?;
         self.outs.ask();
         Ok(())
+    }
+
+    /// Where two things cannot change places in one step, one of them may be out while the other is not in its place yet: what
+    /// was made for that is still beside it. Any other file that is not there somebody has taken away since.
+    fn put_back_half_changed(&mut self, plan: &Plan) -> Result<()> {
+        for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.is_change()) {
+            let (path, ready) = (file.path.as_bstr(), Spot::Beside(self.outs.new_name(number)));
+            if self.worktree().stat(path)?.is_none() && self.worktree().stat_at(path, &ready)?.is_some() {
+                self.outs.settle(number, file, Absence::OnTheWay)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a file of the plan may be absent.
+    fn absence(&self, file: &FileMove) -> Absence {
+        if file.is_change() && !self.after_cut { Absence::TakenAway } else { Absence::OnTheWay }
     }
 
     /// Looks once more at what has come out of the worktree: who had it open may have saved.
@@ -218,7 +236,7 @@ impl<'a> Files<'a> {
     /// back: now, or when the plan is rolled back.
     fn came_out(&mut self, number: usize, file: &FileMove) -> Result<()> {
         if self.lenient {
-            self.outs.settle(number, file)?;
+            self.outs.settle(number, file, self.absence(file))?;
         }
         self.leave(file)
     }
@@ -230,7 +248,7 @@ impl<'a> Files<'a> {
     fn delete(&mut self, number: usize, file: &FileMove) -> Result<()> {
         self.check_stop()?;
         if self.lenient {
-            self.outs.settle(number, file)?;
+            self.outs.settle(number, file, self.absence(file))?;
             if self.clear_torn(file)? {
                 return Ok(());
             }
@@ -250,7 +268,7 @@ impl<'a> Files<'a> {
         let whole;
         let mut file = file;
         if self.lenient {
-            self.outs.settle(number, file)?;
+            self.outs.settle(number, file, self.absence(file))?;
             // Where somebody took its directory away, it stays in the turn's record.
             if self.obstacles == Obstacles::Last && !self.worktree().has_place(path) {
                 return self.leave(file);

@@ -62,6 +62,15 @@ enum Why {
     InTheWay,
 }
 
+/// Why there may be nothing where a file is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The apply itself has taken out what was there.
+    OnTheWay,
+    /// Somebody has taken away what the apply had put there.
+    TakenAway,
+}
+
 impl<'a> Outs<'a> {
     /// None yet, of the apply with this journal.
     pub fn new(repo: &'a Repo, journal: ObjectId) -> Self {
@@ -134,19 +143,19 @@ impl<'a> Outs<'a> {
 
     /// Decides on what is out of the file of this number, in a plan that is being finished or rolled back, whoever took
     /// it out.
-    pub fn settle(&mut self, number: usize, file: &FileMove) -> Result<()> {
+    pub fn settle(&mut self, number: usize, file: &FileMove, absence: Absence) -> Result<()> {
         for spot in self.spots(number) {
             // Seldom is anything there: then what was taken need not be gone through.
             if self.worktree().stat_at(file.path.as_bstr(), &spot)?.is_some()
                 && !self.taken.iter().any(|taken| taken.spot == spot && taken.path == file.path)
             {
-                self.settle_at(number, file, spot)?;
+                self.settle_at(number, file, spot, absence)?;
             }
         }
         Ok(())
     }
 
-    fn settle_at(&mut self, number: usize, file: &FileMove, spot: Spot) -> Result<()> {
+    fn settle_at(&mut self, number: usize, file: &FileMove, spot: Spot, absence: Absence) -> Result<()> {
         let path = file.path.as_bstr();
         // What cannot be read is nothing that the plan has put there.
         let seen = self.worktree().look_at(path, &spot, self.repo.hash_kind()).ok().flatten();
@@ -158,7 +167,8 @@ impl<'a> Outs<'a> {
         }
         let there = self.worktree().stat(path)?.is_some();
         let now = self.worktree().state(path, self.repo.hash_kind())?;
-        let goes_back = !there || now == file.from || (now == file.to && !is(file.to));
+        let was_taken_away = !there && absence == Absence::TakenAway && is(file.to);
+        let goes_back = (!there && !was_taken_away) || now == file.from || (now == file.to && !is(file.to));
         if goes_back && self.give_back(number, file, &spot, there)? {
             return Ok(());
         }
