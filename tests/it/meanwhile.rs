@@ -1711,3 +1711,52 @@ fn a_step_above_which_the_user_has_committed_is_refused_with_lines_that_lead_the
         copy.assert_file("both.txt", LINES.replace('1', "its"), "it leads there");
     }
 }
+
+#[test]
+fn a_file_that_the_user_committed_under_one_of_its_names_is_committed_under_the_last() {
+    for (first, second, last) in [
+        ("mv both.txt m", "git mv m q", "q"),
+        ("git mv both.txt m", "mv m q", "q"),
+        ("mv both.txt m", "mv m both.txt; echo its >>a.txt", "both.txt"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        shell(&repo, 1, first);
+        user(&repo, "sed -i s/4/mine/ m; git add -A; git commit -qm mine");
+        shell(&repo, 2, second);
+        ends(&repo);
+        assert_eq!(repo.git(["show", &format!("HEAD:{last}")]) + "\n", LINES.replace('4', "mine"), "{first}; {second}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{first}; {second}: it is in HEAD under its name of now");
+        repo.undo();
+        assert_eq!(repo.git(["log", "-1", "--format=%s"]), "mine");
+        repo.redo();
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_the_user_saved_before_a_shell_and_an_edit_at_once_is_theirs() {
+    for session in ["s", "o"] {
+        let repo = begun(Mode::Commit, "true");
+        hook(&repo, "o", "UserPromptSubmit", &json!({}));
+        call(&repo, "o", 1, "Edit", &json!({"file_path": repo.path("staged.txt")}), "echo its >>staged.txt");
+        edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+        user(&repo, "sed -i s/4/mine/ both.txt; echo mine >mine.txt");
+        let told = |session: &str, event: &str, id: &str, tool: &str| {
+            let about = json!({"tool_name": tool, "tool_use_id": id, "tool_input": {"file_path": repo.path("both.txt"), "command": "x"}});
+            hook(&repo, session, event, &about);
+        };
+        told(session, "PreToolUse", "shell", "Bash");
+        told("s", "PreToolUse", "edit", "Edit");
+        repo.sh("sed -i s/6/its/ both.txt");
+        told(session, "PostToolUse", "shell", "Bash");
+        repo.sh("sed -i s/8/its/ both.txt");
+        told("s", "PostToolUse", "edit", "Edit");
+        hook(&repo, "o", "Stop", &json!({}));
+        ends(&repo);
+        let commit = repo.git(["show", "--format=", "-U0", "HEAD", "--", "both.txt"]);
+        assert!(!commit.contains("+mine") && commit.matches("+its").count() == 3, "{session}: {commit}");
+        repo.undo();
+        repo.assert_file("both.txt", LINES.replace('4', "mine"), "only what the user saved is left");
+        repo.assert_file("mine.txt", "mine\n", "this too");
+    }
+}

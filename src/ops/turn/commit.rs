@@ -143,7 +143,7 @@ pub fn auto_commit<'r>(
         // Content that is staged and nowhere else stays staged: it may be the only copy.
         return Ok(None);
     }
-    choice.stage_again(locked, &lock, &was, since.start.index.tree)?;
+    choice.stage_again(locked, &lock, &was, (since.start.index.tree, head_tree))?;
     let staged = lock.read()?;
     let moves = index.index_moves(&choice.stage, &found, &staged)?;
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
@@ -256,6 +256,8 @@ impl Choice {
             }
             let is_part = choice.parts.iter().any(|(both, _)| both == path);
             match fate(view.repo, path, start, capture, head_tree, is_ignored, is_secret)? {
+                // It has its first name again, and is committed under another one.
+                Fate::Stays if is_part && was_committed(view.repo, path, since)? => choice.take(path),
                 Fate::Stays => {}
                 Fate::Committed if is_part => choice.take(path),
                 Fate::LeftOut => choice.left_out.push(path.clone()),
@@ -294,7 +296,7 @@ impl Choice {
         view: &View<'_>,
         lock: &IndexLock<'_>,
         found: &[Vec<IndexEntry>],
-        start: ObjectId,
+        (start, head_tree): (ObjectId, ObjectId),
     ) -> Result<()> {
         let objects = Objects::new(view.repo);
         let mut moves = Vec::new();
@@ -302,6 +304,8 @@ impl Choice {
             for ((path, part), entries) in self.parts.iter().zip(found) {
                 let Some((_, base)) = objects.tree_file(start, path.as_bstr())? else { continue };
                 let to = match (&entries[..], part) {
+                    // That it is not there is committed already.
+                    ([], Some(_)) if !objects.tree_has_entry(head_tree, path.as_bstr())? => continue,
                     ([], Some(_)) => Vec::new(),
                     ([ours], _) if ours.id == base || !ours.is_plain() => continue,
                     ([ours], None) => vec![*ours],
@@ -358,6 +362,13 @@ fn users_too(
     })?;
     paths.retain(|path| !users.contains(path));
     Ok(both)
+}
+
+/// Whether a file that is not in the index was committed as the turn began.
+fn was_committed(repo: &Repo, path: &BString, since: &Since) -> Result<bool> {
+    let objects = Objects::new(repo);
+    Ok(Index::new(repo).index_entries(&since.capture.index, path.as_bstr())?.is_empty()
+        && objects.tree_has_entry(objects.head_tree(&since.start.head)?, path.as_bstr())?)
 }
 
 /// Whether git does not have a file that was there before the turn, nor had it.

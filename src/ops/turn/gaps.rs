@@ -148,6 +148,17 @@ impl Gaps {
         renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.renames)), ends)
     }
 
+    /// The names under which the user changed files that calls had moved there, by their first ones.
+    pub fn names(&self) -> BTreeMap<BString, BTreeSet<BString>> {
+        let mut names: BTreeMap<BString, BTreeSet<BString>> = BTreeMap::new();
+        for (gap, (name, first)) in self.all.iter().flat_map(|gap| gap.by_calls.iter().map(move |it| (gap, it))) {
+            if gap.work.files.contains_key(name) {
+                names.entry(first.clone()).or_default().insert(name.clone());
+            }
+        }
+        names
+    }
+
     /// Whether the user has changed a file of this name.
     pub fn have(&self, path: &BString) -> bool {
         self.all.iter().any(|gap| gap.work.files.contains_key(path))

@@ -55,6 +55,8 @@ pub struct Theirs {
     came_from: CameFrom,
     /// Where files were in that state that calls gave other names, with what the user had saved in them.
     moved: CameFrom,
+    /// The names under which the user changed files that calls had moved there, by their first ones.
+    names: BTreeMap<BString, BTreeSet<BString>>,
     /// Whether the turn's agents tell of all that they do.
     pub is_told: bool,
 }
@@ -102,7 +104,7 @@ impl Theirs {
             && led == start
             && goal.skipped == ends.before.skipped
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
-        let found = gaps.found.take();
+        let (found, names) = (gaps.found.take(), gaps.names());
         let mut moves = gaps.moves();
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
@@ -116,6 +118,7 @@ impl Theirs {
             left,
             came_from,
             moved: by_calls,
+            names,
             is_told,
         })
     }
@@ -171,6 +174,15 @@ impl Theirs {
         }
         let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
         let (was, now) = (file(before, path)?, file(after, path)?);
+        let first = self.moved.get(path).map_or(path, |old| old.as_bstr());
+        for name in self.names.get(&first.to_owned()).into_iter().flatten().filter(|_| committed.is_none()) {
+            // The user has committed it under a name that it has no more.
+            if let Some(there) = in_head(name.as_bstr())?
+                && file(after, name.as_bstr())?.is_none()
+            {
+                return part_of(path, [was, file(goal, first)?, now], Some(there), merge);
+            }
+        }
         if let Some(old) = self.moved.get(path) {
             let first = in_head(self.came_from.get(old).unwrap_or(old).as_bstr())?;
             // Over another file, of which no call has committed what it is now.

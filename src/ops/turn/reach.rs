@@ -119,14 +119,34 @@ fn found(repo: &Repo, told: &[ToolCall], call: &ToolCall, path: &BString) -> Opt
     (!told.iter().filter(is_later).any(names_it)).then_some(found)
 }
 
-/// What a call that has ended found in the file that it names: as it began, or where another one was about to write that then, as
+/// What a call that has ended found in the file that it names: as it began, or where another one might write that then, as
 /// that one began.
 #[allow(clippy::option_option, reason = "it may have been taken away")]
-pub fn found_as_begun(repo: &Repo, told: &[ToolCall], call: &ToolCall, path: &BString) -> Option<Option<FileState>> {
-    let began_before = |other: &&ToolCall| other.told.0 < call.told.0 && other.overlaps(call);
-    let names_it = |other: &&ToolCall| Reach::of(repo, &other.tool) == Reach::File(path.clone());
-    let first = || told.iter().filter(began_before).filter(names_it).find_map(|other| found(repo, told, other, path));
-    found(repo, told, call, path).or_else(first)
+pub fn found_as_begun(
+    repo: &Repo,
+    told: &[ToolCall],
+    call: &ToolCall,
+    path: &BString,
+) -> Result<Option<Option<FileState>>> {
+    if let Some(found) = found(repo, told, call, path) {
+        return Ok(Some(found));
+    }
+    let names_it = |other: &ToolCall| Reach::of(repo, &other.tool) == Reach::File(path.clone());
+    for other in told.iter().filter(|other| other.told.0 < call.told.0 && other.overlaps(call)) {
+        if names_it(other) {
+            if let Some(found) = found(repo, told, other, path) {
+                return Ok(Some(found));
+            }
+            continue;
+        }
+        let is_since = |one: &&ToolCall| one.is_known && one.told.1.is_some_and(|end| end > other.told.0);
+        let state = other.state.filter(|state| Objects::new(repo).has_object(*state));
+        if let Some(state) = state.filter(|_| !told.iter().filter(is_since).any(names_it)) {
+            let state = Checkpoints::new(repo).read_checkpoint(state)?;
+            return Checkpoints::new(repo).captured_file(&state, path.as_bstr()).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// Whether one of these calls may do anything.

@@ -227,7 +227,7 @@ fn file(
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
-    let left = found_as_begun(view.repo, told, call, &path);
+    let left = found_as_begun(view.repo, told, call, &path)?;
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
         Some(_) => checkpoints.with_files(known, &[(path, now)])?,
