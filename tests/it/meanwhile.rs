@@ -699,6 +699,7 @@ fn what_the_user_saves_in_the_place_of_what_a_call_deleted_is_in_the_way_of_undo
     let its = "rm late.txt u; mkdir late.txt u; echo its >late.txt/i; echo its >u/i";
     for (removes, saves, paths) in [
         ("rm u", "mkdir u; echo mine >u/k", &["u/k"][..]),
+        ("rm u", "mkdir -p u/sub/void; chmod 700 u/sub; echo mine >u/sub/k", &["u/sub/k"]),
         ("rm -r d", "echo mine >d", &["d"]),
         ("rm late.txt", "mkdir late.txt; echo mine >late.txt/k", &["late.txt/k"]),
         (its, "echo mine >late.txt/k; echo mine >u/k", &["late.txt/k", "u/k"]),

@@ -6,7 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeChange, entry_kind, plain_entry, tree_change};
 use crate::model::checkpoint::{Checkpoint, FileState, IndexEntry, IndexState, Kind};
 use crate::model::path::parents;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::EntryKind;
 use std::collections::BTreeMap;
@@ -49,9 +49,17 @@ impl Checkpoints<'_> {
 
     /// Gives a state these directories, or takes them away; those with captured files stay.
     pub fn put_directories(&self, state: &mut Checkpoint, directories: &BTreeMap<BString, Option<u32>>) -> Result<()> {
+        let objects = Objects::new(self.repo);
         for (path, mode) in directories {
-            let holds_files = Objects::new(self.repo).tree_entry(state.worktree, path.as_bstr())?.is_some();
             let key = BString::from([path.as_slice(), b"/"].concat());
+            let mut here = parents(path.as_bstr()).chain([path.as_bstr()]);
+            // Where a file is none can be.
+            if here.try_fold(false, |is, at| Ok::<_, Error>(is || objects.tree_file(state.worktree, at)?.is_some()))? {
+                state.modes.unusual.remove(&key);
+                state.directories.remove(path);
+                continue;
+            }
+            let holds_files = objects.tree_entry(state.worktree, path.as_bstr())?.is_some();
             match mode.filter(|mode| *mode != state.modes.usual.directory) {
                 Some(mode) => drop(state.modes.unusual.insert(key, mode)),
                 None if mode.is_some() || !holds_files => drop(state.modes.unusual.remove(&key)),
