@@ -61,7 +61,14 @@ pub fn end(locked: &mut Locked<'_>, ending: Ending) -> Result<Option<Turn>> {
 /// Ends a turn of oxundo's own that was interrupted: as its plan says where that was finished, and else without a trace. What
 /// anybody has changed since is not its own.
 fn end_made(locked: &mut Locked<'_>, turn: Turn) -> Result<Option<Turn>> {
-    let Some(plan) = locked.timeline.carried_out(turn.turn)? else { return drop_open(locked).map(|()| None) };
+    let Some(plan) = locked.timeline.carried_out(turn.turn)? else {
+        let since = Since::look(locked, &turn)?;
+        return match take_back(locked, &turn, &since) {
+            // What was to be moved back is in the way: it is recorded as it is, and no command is stopped by it.
+            Err(_) => end_as_seen(locked, turn, since, Ending { interrupted: true, ..Ending::default() }),
+            Ok(()) => Ok(None),
+        };
+    };
     let before = as_before(locked, locked.timeline.checkpoint(turn.turn, Side::Before)?)?;
     let since = Since::told(locked, &turn, before, &plan)?;
     end_as_seen(locked, turn, since, Ending::default())
