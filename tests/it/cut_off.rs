@@ -130,6 +130,51 @@ fn what_the_user_takes_away_of_what_a_killed_command_had_replaced_stays_away() {
 }
 
 #[test]
+fn where_a_killed_command_was_to_move_a_large_file_back_the_users_new_one_stops_no_command() {
+    if !is_traced() {
+        return;
+    }
+    let start = Sandbox::new();
+    start.sh("git config oxundo.maxFileSize 100; echo 1 >a; git add a; git commit -qm base; seq 100 >big");
+    start.turn(Mode::Commit, "mv big big2; echo its >>a");
+    let before = start.state();
+    let repo = killed_at(&start, &["undo", "--revert"], ["rename", ".git/oxundo/aside/"]);
+    repo.sh("echo users >big");
+    let next = repo.oxundo(["status"]);
+    next.success();
+    next.warns("rolled back an interrupted operation");
+    assert!(repo.log().iter().all(|turn| turn["turn"] != 2), "it is no turn: {next:?}");
+    for args in [&["log"][..], &["status"], &["run", "--ghost", "--", "true"]] {
+        repo.oxundo(args).success();
+    }
+    repo.assert_file("big", "users\n", "what the user made is left");
+    repo.sh("rm big");
+    repo.state().assert_is(&before, "all else is as it was");
+}
+
+#[test]
+fn what_was_finished_before_another_kill_ends_as_planned() {
+    if !is_traced() {
+        return;
+    }
+    let exact = ["restore", "--exact", "1:before"];
+    let (start, [before, after]) = restored("true", &exact);
+    let once = killed_at(&start, &exact, BRANCH_MOVED);
+    // It is finished, and the end of its turn is not recorded yet.
+    let repo = killed_at(&once, &["status"], ["unlink", "refs/oxundo/timeline.lock"]);
+    repo.sh(SAVED);
+    repo.prune();
+    repo.oxundo(["status"]).success();
+    let turn = &repo.log()[0];
+    assert_eq!((&turn["turn"], &turn["interrupted"]), (&json!(2), &json!(false)), "it is done as a whole: {turn}");
+    repo.sh(TAKEN_AWAY);
+    repo.state().without("log ").assert_is(&after.without("log "), "it is as the restore has it");
+    repo.undo();
+    repo.state().without("log ").assert_is(&before.without("log "), "undo of it is the state before it");
+    repo.assert_sound();
+}
+
+#[test]
 fn a_commit_on_the_branch_that_undo_has_moved_is_on_what_undo_led_to() {
     if !is_traced() {
         return;

@@ -61,14 +61,7 @@ pub fn end(locked: &mut Locked<'_>, ending: Ending) -> Result<Option<Turn>> {
 /// Ends a turn of oxundo's own that was interrupted: as its plan says where that was finished, and else without a trace. What
 /// anybody has changed since is not its own.
 fn end_made(locked: &mut Locked<'_>, turn: Turn) -> Result<Option<Turn>> {
-    let Some(plan) = locked.timeline.carried_out(turn.turn)? else {
-        let since = Since::look(locked, &turn)?;
-        return match take_back(locked, &turn, &since) {
-            // What was to be moved back is in the way: it is recorded as it is, and no command is stopped by it.
-            Err(_) => end_as_seen(locked, turn, since, Ending { interrupted: true, ..Ending::default() }),
-            Ok(()) => Ok(None),
-        };
-    };
+    let Some(plan) = locked.timeline.carried_out(turn.turn)? else { return drop_open(locked).map(|()| None) };
     let before = as_before(locked, locked.timeline.checkpoint(turn.turn, Side::Before)?)?;
     let since = Since::told(locked, &turn, before, &plan)?;
     end_as_seen(locked, turn, since, Ending::default())
@@ -360,8 +353,8 @@ pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
     let within = since.capture.checkpoint.operation.clone();
     let mut deltas = vec![TurnDelta { turn: number, delta, within, ..TurnDelta::default() }];
-    // The dirty commit stays below one of the user's.
-    deltas.retain(|_| turn.onto.is_none());
+    // Nothing else was done as it began, and it stays below a commit of the user's.
+    deltas.retain(|_| turn.dirty_commit.is_some() && turn.onto.is_none());
     let present = checkpoints.present(&deltas, &since.capture.checkpoint, &since.capture.index)?;
     let plan = plan(Op::End, &deltas, &present, Edits::Refuse, &mut |_, _| Ok(Merged::Overlap(Cause::Edited)))?;
     let mut update = locked.timeline.update();
