@@ -298,8 +298,7 @@ impl<'v, 'r> Blame<'v, 'r> {
             let lines = self.lines_of_commit(&turns, &turn, (commit, note.commit), line.path.as_bstr())?;
             known.insert(key.clone(), lines);
         }
-        let number = line.original.checked_sub(1);
-        Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
+        Ok(writer_of(line, known.get(&key)))
     }
 
     /// Who wrote a line of a commit that is no turn's: the user may have made it of what turns had left uncommitted, or anew of a
@@ -319,8 +318,7 @@ impl<'v, 'r> Blame<'v, 'r> {
             self.walk(&turns, last, &self.objects.parents(commit)?, &mut trail)?;
             known.insert(key.clone(), trail.found);
         }
-        let number = line.original.checked_sub(1);
-        Ok(known.get(&key).zip(number).and_then(|(lines, number)| lines.get(&number)).cloned())
+        Ok(writer_of(line, known.get(&key)))
     }
 
     /// The last turn done here that began before a commit was made: what it wrote may be in that.
@@ -395,24 +393,38 @@ impl<'v, 'r> Blame<'v, 'r> {
     ) -> Result<BTreeMap<usize, Written>> {
         let committed = self.content(self.objects.commit_tree(commit)?, path)?;
         let count = committed.lines().count();
-        let mut trail = Trail::new(path.to_owned(), Vec::new(), committed.clone(), 0..count);
-        let before = self.before(turns.timeline, turn, &mut trail)?;
-        let mut its = trail.go_to(with_ends_of(&committed, before));
-        if commit != original {
-            // git has copied the note to one that the user made anew of it, and may have put something of their own in.
-            let own = with_ends_of(&committed, self.made_in(turns.timeline, turn, original, path)?);
-            let carried = carried(&own, &committed);
-            its.retain(|(_, line)| carried.get(*line).copied().flatten().is_some());
-        }
-        let steps = self.steps_of_commit(turns.timeline, turn, &committed, path, &its)?;
-        for (line, step) in its.into_iter().map(|(_, line)| (line, steps.get(&line))) {
-            if is_its(turn, path, step) {
-                trail.found.insert(line, (by(turn, step, turns.worktree.clone()), turn.ended_at.clone()));
-            }
+        let mut trail = Trail::new(path.to_owned(), Vec::new(), committed, 0..count);
+        // git copies the note to one that the user has made anew of it, and may have put something of their own in.
+        let copied = (commit != original).then_some(original);
+        for (line, step) in self.lines_of_turn(turns.timeline, turn, &mut trail, copied)? {
+            let by = by(turn, step.as_ref(), turns.worktree.clone());
+            trail.found.insert(line, (by, turn.ended_at.clone()));
         }
         let parents = self.objects.parents(commit)?;
         self.walk(turns, turns.below(self.view, turn), &parents, &mut trail)?;
         Ok(trail.found)
+    }
+
+    /// The lines of a file that a turn wrote, and the steps that did, as one of its commits has it, or one that was made anew of the
+    /// `original`. The trail goes to the version before the turn.
+    fn lines_of_turn(
+        &self,
+        timeline: &Stored<'_>,
+        turn: &Turn,
+        trail: &mut Trail,
+        original: Option<ObjectId>,
+    ) -> Result<Vec<(usize, Option<Step>)>> {
+        let (path, content) = (trail.path.clone(), trail.now.clone());
+        let before = self.before(timeline, turn, trail)?;
+        let mut its = trail.go_to(with_ends_of(&content, before));
+        if let Some(original) = original {
+            let own = with_ends_of(&content, self.made_in(timeline, turn, original, path.as_bstr())?);
+            let carried = carried(&own, &content);
+            its.retain(|(_, line)| carried.get(*line).copied().flatten().is_some());
+        }
+        let mut steps = self.steps_of_commit(timeline, turn, &content, path.as_bstr(), &its)?;
+        let its = its.into_iter().map(|(_, line)| (line, steps.remove(&line)));
+        Ok(its.filter(|(_, step)| is_its(turn, path.as_bstr(), step.as_ref())).collect())
     }
 
     /// A file as a commit of a turn's has it, or as the turn left it where git has let go of that commit.
@@ -575,6 +587,11 @@ impl<'v, 'r> Blame<'v, 'r> {
     }
 }
 
+/// Who wrote a line, of those of whose lines it is known.
+fn writer_of(line: &BlamedLine, known: Option<&BTreeMap<usize, Written>>) -> Option<Written> {
+    known?.get(&line.original.checked_sub(1)?).cloned()
+}
+
 /// Whether a line that a turn has more than there was before it is the turn's: where the user saved beside what its calls wrote,
 /// only what is in a step is.
 fn is_its(turn: &Turn, path: &BStr, step: Option<&Step>) -> bool {
@@ -600,12 +617,10 @@ pub fn written_by(view: &View<'_>, timeline: &Stored<'_>, turn: &Turn, path: &BS
     if content.contains(&0) {
         return Ok(Vec::new());
     }
-    let mut trail = Trail::new(path.to_owned(), Vec::new(), content.clone(), 0..content.lines().count());
-    let before = blame.before(timeline, turn, &mut trail)?;
-    let its = trail.go_to(with_ends_of(&content, before));
-    let steps = blame.steps_of_commit(timeline, turn, &content, path, &its)?;
-    let its = its.into_iter().map(|(_, line)| (line, steps.get(&line))).filter(|(_, step)| is_its(turn, path, *step));
-    Ok(its.map(|(line, step)| (line + 1, by(turn, step, None))).collect())
+    let count = content.lines().count();
+    let its =
+        blame.lines_of_turn(timeline, turn, &mut Trail::new(path.to_owned(), Vec::new(), content, 0..count), None)?;
+    Ok(its.into_iter().map(|(line, step)| (line + 1, by(turn, step.as_ref(), None))).collect())
 }
 
 /// Goes from one version to an older one with those lines that are in it too.

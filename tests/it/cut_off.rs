@@ -2,7 +2,7 @@
 //! theirs, and the command is done as a whole, or not at all.
 
 use crate::kill_points::{has_journal, killed_at, points_of};
-use crate::sandbox::{Mode, Sandbox, State, announce};
+use crate::sandbox::{Mode, Output, Sandbox, State, announce};
 use crate::steps::{hook, shell};
 use serde_json::json;
 
@@ -34,6 +34,15 @@ fn restored(settings: &str, restore: &[&str]) -> (Sandbox, [State; 2]) {
     (repo, ends)
 }
 
+/// The next command, which first makes whole what was killed: finishes it, or rolls it back.
+#[track_caller]
+fn recovered(repo: &Sandbox, command: &str, how: &str) -> Output {
+    let next = repo.oxundo([command]);
+    next.success();
+    next.warns(&format!("{how} an interrupted operation"));
+    next
+}
+
 fn is_traced() -> bool {
     let traced = points_of(&Sandbox::new(), &["status"]);
     if let Err(error) = &traced {
@@ -55,9 +64,7 @@ fn what_the_user_saves_when_a_restore_is_all_but_recorded_is_not_its_own() {
         assert!(has_journal(&repo), "it was killed before it was recorded");
         repo.sh(SAVED);
         let saved = repo.files();
-        let next = repo.oxundo(["log"]);
-        next.success();
-        next.warns("finished an interrupted operation");
+        recovered(&repo, "log", "finished");
         repo.files().assert_is(&saved, "what the user saved is left");
         let turns = repo.log();
         let turn = turns.iter().find(|turn| turn["turn"] == 2).expect("the restore is a turn");
@@ -91,9 +98,7 @@ fn what_the_user_saves_when_a_restore_is_rolled_back_is_no_turn() {
         let repo = killed_at(&start, &restore, ["renameat", " gone.txt"]);
         assert!(has_journal(&repo), "it was killed before it was recorded");
         repo.sh(SAVED);
-        let next = repo.oxundo(["log"]);
-        next.success();
-        next.warns("rolled back an interrupted operation");
+        let next = recovered(&repo, "log", "rolled back");
         assert!(repo.log().iter().all(|turn| turn["turn"] != 2), "it is no turn: {next:?}");
         repo.assert_absent("gone.txt", "what it had brought back is gone again");
         assert!(repo.read("edit.txt").ends_with(b"users-line\n"), "what the user saved is left");
@@ -116,9 +121,7 @@ fn what_the_user_takes_away_of_what_a_killed_command_had_replaced_stays_away() {
         let (start, [before, _]) = restored("true", &restore);
         let repo = killed_at(&start, &restore, ["renameat", " gone.txt"]);
         repo.sh(takes);
-        let next = repo.oxundo(["status"]);
-        next.success();
-        next.warns("rolled back an interrupted operation");
+        let next = recovered(&repo, "status", "rolled back");
         next.warns("left 'edit.txt' as it is: it was changed since");
         repo.assert_absent("edit.txt", "it does not come back");
         repo.sh(&format!(
@@ -140,9 +143,7 @@ fn where_a_killed_command_was_to_move_a_large_file_back_the_users_new_one_stops_
     let before = start.state();
     let repo = killed_at(&start, &["undo", "--revert"], ["rename", ".git/oxundo/aside/"]);
     repo.sh("echo users >big");
-    let next = repo.oxundo(["status"]);
-    next.success();
-    next.warns("rolled back an interrupted operation");
+    let next = recovered(&repo, "status", "rolled back");
     assert!(repo.log().iter().all(|turn| turn["turn"] != 2), "it is no turn: {next:?}");
     for args in [&["log"][..], &["status"], &["run", "--ghost", "--", "true"]] {
         repo.oxundo(args).success();
@@ -191,9 +192,7 @@ fn a_commit_on_the_branch_that_undo_has_moved_is_on_what_undo_led_to() {
         let repo = killed_at(&repo, &["undo"], call);
         assert!(has_journal(&repo), "it was killed before it was recorded");
         repo.sh("echo users >users.txt; git add users.txt; git commit -qm users");
-        let next = repo.oxundo(["status"]);
-        next.success();
-        next.warns("finished an interrupted operation");
+        recovered(&repo, "status", "finished");
         repo.assert_file("edit.txt", "one\n", "the files are those that the commit is on");
         assert_eq!(repo.git(["status", "--porcelain"]), "", "nothing is left uncommitted");
         repo.sh("git reset -q --hard HEAD~1");
@@ -227,9 +226,7 @@ fn whatever_makes_a_turn_of_oxundos_own_is_done_as_a_whole_once_a_branch_has_mov
         assert!(has_journal(&repo), "{args:?}: it was killed before it was recorded");
         repo.sh(SAVED);
         let saved = repo.files();
-        let next = repo.oxundo(["status"]);
-        next.success();
-        next.warns("finished an interrupted operation");
+        recovered(&repo, "status", "finished");
         repo.files().assert_is(&saved, "what the user saved is left");
         let turn = &repo.log()[0];
         assert_eq!((&turn["turn"], &turn["interrupted"]), (&json!(3), &json!(false)), "{args:?}: {turn}");

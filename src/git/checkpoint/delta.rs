@@ -169,13 +169,18 @@ impl Checkpoints<'_> {
     pub fn new_beyond_limits<'c>(&self, before: &Checkpoint, after: &'c Checkpoint) -> Result<Vec<&'c Skipped>> {
         let mut new = Vec::new();
         for skipped in after.skipped.iter().filter(|skipped| skipped.is_movable()) {
-            let path = skipped.path.as_bstr();
-            let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
-            if !there(path) && !parents(path).any(there) && self.captured_directory(before, path)?.is_none() {
+            if self.lacks(before, skipped)? {
                 new.push(skipped);
             }
         }
         Ok(new)
+    }
+
+    /// Whether a state has nothing where something that is not captured is now.
+    fn lacks(&self, before: &Checkpoint, skipped: &Skipped) -> Result<bool> {
+        let path = skipped.path.as_bstr();
+        let there = |at: &BStr| before.skipped.iter().any(|old| old.path == at);
+        Ok(!there(path) && !parents(path).any(there) && self.captured_directory(before, path)?.is_none())
     }
 
     /// What a turn made that is beyond the limits.
@@ -186,10 +191,12 @@ impl Checkpoints<'_> {
         after: &Checkpoint,
     ) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
         let mut made = BTreeMap::new();
-        let place =
-            |new: &Skipped| after.skipped.iter().filter(|it| it.is_movable()).position(|it| it.path == new.path);
-        for skipped in self.new_beyond_limits(before, after)? {
-            let store = format!("aside/{turn}/{}", place(skipped).unwrap_or_default());
+        let movable = after.skipped.iter().filter(|skipped| skipped.is_movable());
+        for (number, skipped) in movable.enumerate() {
+            if !self.lacks(before, skipped)? {
+                continue;
+            }
+            let store = format!("aside/{turn}/{number}");
             let aside = Aside { store, state: own_state(skipped), tree: whole_state(skipped) };
             made.insert(skipped.path.clone(), Change::new(None, Some(aside)));
         }
