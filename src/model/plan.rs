@@ -106,15 +106,19 @@ pub struct AsideMove {
     pub store: String,
     /// Out of the worktree, or back.
     pub out: bool,
-    /// Which file or directory it is, where something else comes to its place, or was there: after a kill this tells them apart.
+    /// Which file or directory it is: after a kill this tells it from what else is in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// A fingerprint of all of it as it was found: what somebody has saved in it since does not go with it. None where the plan
+    /// changes something in it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 impl AsideMove {
     /// A move of whatever is there.
     pub fn new(path: BString, store: String, out: bool) -> Self {
-        Self { path, store, out, file: None }
+        Self { path, store, out, file: None, state: None }
     }
 }
 

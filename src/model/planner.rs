@@ -12,7 +12,9 @@ use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
 use crate::model::operation::Operation;
 use crate::model::path::{all_parents, is_at_or_below, parents};
-use crate::model::plan::{BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove};
+use crate::model::plan::{
+    AsideMove, BranchMove, DirectoryMove, FileMove, IndexMove, Op, Plan, ReturnState, SymbolicMove,
+};
 use crate::model::shelf::{Place, Shelf, Thing};
 use anyhow::Result;
 use gix::ObjectId;
@@ -62,6 +64,8 @@ pub struct Present {
     pub files: BTreeMap<BString, Occupant>,
     /// What the turns made beyond the limits, or moved, where it is there, with its present state.
     pub aside: BTreeMap<BString, Standing>,
+    /// Fingerprints of all of these, and of what is kept aside.
+    pub states: BTreeMap<Place, String>,
     /// The directories among these in which something has changed since.
     pub touched: BTreeSet<BString>,
     /// Those with a repository in them, or that are one.
@@ -908,6 +912,7 @@ impl Planner<'_, '_> {
         kept_edits.retain(|path| !self.overwritten.contains(path));
         directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
+        let aside = changed_as_found(self.aside.into_moves(&present.states), &files, &directories);
         let index = self.index.into_iter().filter_map(|(path, to)| {
             let from = present.index.get(&path).cloned().unwrap_or_default();
             (from != to).then_some(IndexMove { path, from, to })
@@ -931,7 +936,7 @@ impl Planner<'_, '_> {
             operation: Some(Change::new(present.operation.clone(), self.operation)),
             index: index.collect(),
             directories,
-            aside: self.aside.into_moves(),
+            aside,
             kept_edits,
             unstaged: self.unstaged.into_iter().collect(),
             overwritten: self.overwritten.into_iter().collect(),
@@ -1002,6 +1007,24 @@ fn is_given_up(content: ObjectId, change: &Change<Vec<IndexEntry>>) -> bool {
 }
 
 /// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.
+/// What goes as a whole, with its state, but for that in which the plan itself changes something.
+fn changed_as_found(mut moves: Vec<AsideMove>, files: &[FileMove], directories: &[DirectoryMove]) -> Vec<AsideMove> {
+    let changed: BTreeSet<&BString> = (files.iter().map(|file| &file.path))
+        .chain(directories.iter().map(|directory| &directory.path))
+        .chain(moves.iter().map(|one| &one.path))
+        .collect();
+    let has_changes = |path: &BString| {
+        let below = [path.as_slice(), b"/"].concat();
+        changed.range::<BString, _>(BString::from(below.clone())..).next().is_some_and(|it| it.starts_with(&below))
+    };
+    let stores: BTreeSet<String> =
+        moves.iter().filter(|one| has_changes(&one.path)).map(|one| one.store.clone()).collect();
+    for one in moves.iter_mut().filter(|one| stores.contains(&one.store)) {
+        one.state = None;
+    }
+    moves
+}
+
 fn kept_edits(
     present: &Present,
     files: &BTreeMap<BString, Option<FileState>>,
@@ -1112,7 +1135,6 @@ mod tests {
     use super::*;
     use crate::model::checkpoint::Kind;
     use crate::model::merge::Blobs;
-    use crate::model::plan::AsideMove;
     use gix::bstr::BStr;
 
     fn id(n: u8) -> ObjectId {

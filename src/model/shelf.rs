@@ -91,10 +91,11 @@ impl Shelf {
         })
     }
 
-    /// The moves that bring all to where it is.
-    pub fn into_moves(self) -> Vec<AsideMove> {
+    /// The moves that bring all to where it is; `states` has the fingerprints of what was found.
+    pub fn into_moves(self, states: &BTreeMap<Place, String>) -> Vec<AsideMove> {
         let mut moves = Vec::new();
         for (place, Thing { origin, via }) in self.now.into_iter().filter(|(place, thing)| *place != thing.origin) {
+            let state = states.get(&origin);
             // Where it is, or is to be; between two paths it is in a store for a moment.
             let store = match (&origin, &place) {
                 (Place::Store(store), _) | (_, Place::Store(store)) => store.clone(),
@@ -104,7 +105,9 @@ impl Shelf {
             let comes = if let Place::Path(path) = place { Some((path, false)) } else { None };
             // What is kept in another store than one turn says is found by the turn that put it there.
             let both = goes.into_iter().chain(comes);
-            moves.extend(both.map(|(path, out)| AsideMove::new(path, store.clone(), out)));
+            moves.extend(
+                both.map(|(path, out)| AsideMove { state: state.cloned(), ..AsideMove::new(path, store.clone(), out) }),
+            );
         }
         moves.sort_by(|one, other| (&one.path, !one.out).cmp(&(&other.path, !other.out)));
         moves
@@ -133,7 +136,11 @@ mod tests {
             }
             shelf
         };
-        let told = run().into_moves().into_iter().map(|one| (one.path.to_string(), one.store, one.out)).collect();
+        let told = run()
+            .into_moves(&BTreeMap::new())
+            .into_iter()
+            .map(|one| (one.path.to_string(), one.store, one.out))
+            .collect();
         (run(), told)
     }
 
@@ -156,6 +163,10 @@ mod tests {
         shelf.put(thing, path("c"), store("2"));
         let thing = shelf.at(&store("2"), false).expect("it went on");
         shelf.put(thing, store("2"), path("d"));
-        assert_eq!(shelf.into_moves(), [AsideMove::new("d".into(), "1".into(), false)], "from where it is kept");
+        assert_eq!(
+            shelf.into_moves(&BTreeMap::new()),
+            [AsideMove::new("d".into(), "1".into(), false)],
+            "from where it is kept"
+        );
     }
 }

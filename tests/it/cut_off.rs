@@ -4,6 +4,7 @@
 use crate::kill_points::{has_journal, killed_at, points_of};
 use crate::sandbox::{Mode, Output, Sandbox, State, announce};
 use crate::steps::{hook, shell};
+use crate::tracer::{Kill, LAUNCH, Victim, interrupt, trace};
 use serde_json::json;
 
 /// A branch has moved: what leads there is all done.
@@ -151,6 +152,81 @@ fn where_a_killed_command_was_to_move_a_large_file_back_the_users_new_one_stops_
     repo.assert_file("big", "users\n", "what the user made is left");
     repo.sh("rm big");
     repo.state().assert_is(&before, "all else is as it was");
+}
+
+#[test]
+fn what_the_user_saves_beside_or_in_a_large_file_on_its_way_is_left_and_no_other_takes_its_place() {
+    if !is_traced() {
+        return;
+    }
+    let mut new_files = 0;
+    for (args, place) in [(["undo"], "big"), (["redo"], "big2")] {
+        let start = Sandbox::new();
+        start.sh("git config oxundo.maxFileSize 100; echo 1 >a; git add a; git commit -qm base; seq 100 >big; echo only-copy >>big");
+        start.turn(
+            Mode::Commit,
+            "mv big big2; echo its >>a; seq 200 >made; mkdir node_modules; echo code >node_modules/x",
+        );
+        if args == ["redo"] {
+            start.undo();
+        }
+        let goal = start.copy();
+        goal.oxundo(args).success();
+        let ends = [start.files(), goal.files()];
+        for point in points_of(&start, &args).expect("it was traced before") {
+            if !point.text.contains("rename") {
+                continue;
+            }
+            let repo = start.copy();
+            let kill = Kill { number: point.number, done: true, victim: Victim::All };
+            trace(&mut repo.launched_command(LAUNCH, &args), Some(kill)).expect("it was traced before");
+            let is_new = !repo.path(place).exists();
+            repo.sh(&format!("echo users-line >>{place}; [ ! -e made ] || echo users-end >>made"));
+            let has_made = repo.path("made").exists();
+            repo.oxundo(["status"]).success();
+            let all = repo.sh("cat big big2 made 2>/dev/null || :");
+            for line in ["users-line", "only-copy"].into_iter().chain(has_made.then_some("users-end")) {
+                assert!(all.contains(line), "{args:?} killed at {point:?}: {line} is in no file");
+            }
+            if is_new && !has_made {
+                new_files += 1;
+                repo.sh(&format!("rm {place}"));
+                let now = repo.files();
+                let ends = [now.difference(&ends[0]), now.difference(&ends[1])];
+                assert!(ends.iter().any(String::is_empty), "{args:?} killed at {point:?}: {ends:#?}");
+                let again = repo.oxundo(args);
+                repo.files().assert_is(&goal.files(), &format!("it can be done: {again:?}"));
+            }
+        }
+    }
+    assert!(new_files > 2, "it was killed where the place was free: {new_files}");
+}
+
+#[test]
+fn what_is_saved_in_the_instant_before_something_is_moved_aside_is_seen() {
+    if !is_traced() {
+        return;
+    }
+    for (work, save, name) in [
+        ("seq 100 >big", "echo users-line >>big", "big"),
+        ("seq 100 >big", "seq 99 >other; mv other big", "big"),
+        ("mkdir node_modules; echo code >node_modules/x", "echo users-line >node_modules/new", "node_modules"),
+        ("mkdir -p node_modules/a; echo code >node_modules/a/x", "echo users-line >>node_modules/a/x", "node_modules"),
+        ("mkdir -p node_modules/a; echo code >node_modules/a/x", "chmod +x node_modules/a/x", "node_modules"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("git config oxundo.maxFileSize 100; echo 1 >a; git add a; git commit -qm base");
+        repo.turn(Mode::Commit, &format!("{work}; echo its >>a"));
+        let saved = repo.copy();
+        saved.sh(save);
+        let act = || drop(repo.sh(save));
+        let undo = interrupt(&mut repo.launched_command(LAUNCH, &["undo"]), "/oxundo/aside/1/0", &act);
+        let undo = undo.expect("it was traced before");
+        assert_eq!(undo.code, Some(3), "{save}: {undo:?}");
+        assert!(undo.stderr.contains(&format!("'{name}' was changed meanwhile")), "{save}: {undo:?}");
+        repo.files().assert_is(&saved.files(), save);
+        repo.assert_sound();
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use crate::git::apply::refusals::{changed_meanwhile, interrupted};
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{TEMPORARY, remove_tree};
+use crate::git::scan::found::as_path;
 use crate::git::worktree::exchange::Spot;
+use crate::git::worktree::identity::state_of;
 use crate::git::worktree::{Lookup, Reached, Worktree, across};
 use crate::model::plan::AsideMove;
 use anyhow::{Context, Result};
@@ -46,8 +48,27 @@ impl<'a> Aside<'a> {
         Ok((there, self.store.symlink_metadata().is_ok()))
     }
 
-    /// Moves it.
-    pub fn carry_out(&self) -> Result<()> {
+    /// Whether this is what is at a path in the worktree; `None` where the plan cannot tell. What was copied there from another
+    /// file system is another file with the same content.
+    pub fn is_at(&self, path: &BStr) -> Option<bool> {
+        let file = self.planned.file.as_ref()?;
+        let there = self.worktree().identity(path);
+        let is_copy = || self.planned.state.is_some() && self.state_at(path) == self.planned.state;
+        Some(there.is_some_and(|there| there.known.file == *file || is_copy()))
+    }
+
+    fn state_at(&self, path: &BStr) -> Option<String> {
+        state_of(&self.repo.top().join(as_path(path)))
+    }
+
+    /// Whether it is as it was when the plan was made.
+    fn is_as_found(&self, place: &Path) -> bool {
+        self.planned.state.is_none() || self.planned.state == state_of(place)
+    }
+
+    /// Moves it. What goes out is looked at when nobody can reach it by its path any more: if somebody has saved in it since the
+    /// plan was made, it goes back at once, and this says no.
+    pub fn carry_out(&self) -> Result<bool> {
         if self.planned.out
             && let Some(parent) = self.store.parent()
         {
@@ -58,22 +79,28 @@ impl<'a> Aside<'a> {
                 if self.planned.out {
                     self.copy_out()
                 } else {
-                    self.copy_back()
+                    self.copy_back().map(|()| true)
                 }
             }
-            outcome => outcome,
+            Ok(()) if self.planned.out && !self.is_as_found(&self.store) => {
+                self.worktree().move_aside(self.path(), &self.store, false).map(|()| false)
+            }
+            outcome => outcome.map(|()| true),
         }
     }
 
-    /// Moves it if it is where it should be, however much of that was done; says whether it is where it is to be. It is in both
-    /// places or in neither if the user changed that.
+    /// Moves it if it is where it should be, and as it was, however much of that was done; says whether it is where it is to be. It
+    /// is in both places or in neither if the user changed that.
     pub fn finish(&self) -> Result<bool> {
         self.settle()?;
         let (there, kept) = self.places()?;
         if (there, kept) != (self.planned.out, !self.planned.out) {
             return Ok(there != kept);
         }
-        self.carry_out().map(|()| true)
+        // What somebody has saved in is not taken away for a moment, if that can be helped.
+        let is_changed =
+            self.planned.out && self.planned.state.is_some() && self.state_at(self.path()) != self.planned.state;
+        if is_changed { Ok(false) } else { self.carry_out() }
     }
 
     /// Puts an end to what a kill left half done.
@@ -101,17 +128,22 @@ impl<'a> Aside<'a> {
     }
 
     /// Takes it out of everybody's reach first: who saves in it meanwhile is seen.
-    fn copy_out(&self) -> Result<()> {
-        if self.worktree().take_out(self.path(), &[Spot::Beside(self.beside.clone())])?.is_none() {
+    fn copy_out(&self) -> Result<bool> {
+        let beside = Spot::Beside(self.beside.clone());
+        if self.worktree().take_out(self.path(), std::slice::from_ref(&beside))?.is_none() {
             return Err(changed_meanwhile(self.path()));
+        }
+        if !self.beside()?.is_some_and(|beside| self.is_as_found(&beside.path)) {
+            self.worktree().put(self.path(), &beside)?;
+            return Ok(false);
         }
         let copied = self.copy_from_beside();
         if copied.is_err() {
             // The error to report is the one above.
             let _ = remove_tree(&self.half());
-            let _ = self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()));
+            let _ = self.worktree().put(self.path(), &beside);
         }
-        remove_tree(&copied?.path)
+        remove_tree(&copied?.path).map(|()| true)
     }
 
     fn copy_from_beside(&self) -> Result<Reached> {

@@ -14,7 +14,7 @@ use crate::git::refs::{NOTES, OwnRef, Refs};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::identity::identity_of;
 use crate::model::bytes::in_quotes;
-use crate::model::plan::{AsideMove, Plan};
+use crate::model::plan::Plan;
 use crate::model::record::Record;
 use crate::progress::StopSwitch;
 use crate::warning::Warning;
@@ -94,20 +94,18 @@ impl Apply<'_> {
         self.end_journal(plan, pending, when)
     }
 
-    /// The plan, with what tells from each other the things that change places with others, where there are any.
+    /// The plan, with what tells the things that it moves as a whole from all else.
     fn with_names_of_what_moves<'p>(&self, plan: &'p Plan) -> Cow<'p, Plan> {
-        let is_taken = |one: &AsideMove| plan.aside.iter().any(|other| other.out != one.out && other.path == one.path);
-        if !plan.aside.iter().any(is_taken) {
+        if plan.aside.is_empty() {
             return Cow::Borrowed(plan);
         }
         let mut named = plan.clone();
         for one in &mut named.aside {
             let out = plan.aside.iter().find(|out| out.out && out.store == one.store);
-            let identity = match out {
+            one.file = match out {
                 Some(out) => Worktree::new(self.repo).identity(out.path.as_bstr()).map(|found| found.known.file),
                 None => identity_of(&self.repo.aside_path(&one.store)),
             };
-            one.file = identity;
         }
         Cow::Owned(named)
     }

@@ -120,7 +120,7 @@ impl<'a> Files<'a> {
         self.look_again()?;
         // What is in something else goes before that, and comes after it.
         for (number, aside) in plan.aside.iter().enumerate().rev().filter(|(_, aside)| aside.out) {
-            if !self.has_moved_on(plan, aside)? && !self.is_replaced(plan, aside)? {
+            if !self.is_past(plan, aside)? {
                 self.move_aside(number, aside)?;
                 self.check_moved(plan, aside)?;
             }
@@ -354,41 +354,59 @@ impl<'a> Files<'a> {
         self.lenient && plan.aside.iter().any(|aside| comes(aside) && !self.is_kept(aside))
     }
 
-    /// Whether what goes aside, to come back under another name, has come there.
-    fn has_moved_on(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+    /// Whether there is nothing to do any more of a move out of the worktree, however much of the plan was done. What somebody else
+    /// has put into its place is left.
+    fn is_past(&mut self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+        if !self.lenient {
+            return Ok(false);
+        }
+        let one = Aside::new(self.repo, self.outs.journal(), 0, aside);
+        let Some(is_there) = one.is_at(aside.path.as_bstr()) else {
+            return Ok(self.has_moved_on(plan, aside)? || self.is_replaced(plan, aside)?);
+        };
         let comes = |other: &&AsideMove| !other.out && other.store == aside.store;
-        let Some(other) = plan.aside.iter().find(comes).filter(|_| self.lenient && !self.is_kept(aside)) else {
+        let next = plan.aside.iter().find(comes);
+        let has_moved_on = next.is_some_and(|next| one.is_at(next.path.as_bstr()) == Some(true));
+        let is_taken = !is_there && matches!(self.worktree().find(aside.path.as_bstr())?, Lookup::There(_));
+        if is_taken && !self.is_planned_at(plan, aside.path.as_bstr())? {
+            self.left.insert(aside.path.clone());
+        }
+        Ok(is_taken || (has_moved_on && !is_there))
+    }
+
+    /// Whether what is at a path is what the plan puts there.
+    fn is_planned_at(&self, plan: &Plan, path: &BStr) -> Result<bool> {
+        let mut coming = plan.aside.iter().filter(|one| !one.out && one.path == path);
+        if coming.any(|one| Aside::new(self.repo, self.outs.journal(), 0, one).is_at(path) == Some(true))
+            || plan.directories.iter().any(|it| it.path == path && it.to.is_some())
+        {
+            return Ok(true);
+        }
+        let Some(file) = plan.files.iter().find(|file| file.path == path && file.to.is_some()) else {
             return Ok(false);
         };
+        Ok(self.worktree().state(path, self.repo.hash_kind())? == file.to)
+    }
+
+    /// As [`Self::is_past`], by the names alone: what goes aside, to come back under another name, has come there.
+    fn has_moved_on(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+        let comes = |other: &&AsideMove| !other.out && other.store == aside.store;
+        let Some(other) = plan.aside.iter().find(comes).filter(|_| !self.is_kept(aside)) else { return Ok(false) };
         let is_there =
             |path: &BString| -> Result<bool> { Ok(matches!(self.worktree().find(path.as_bstr())?, Lookup::There(_))) };
         Ok(is_there(&other.path)? && !is_there(&aside.path)?)
     }
 
-    /// Whether what goes aside has gone, and what comes into its place has come.
+    /// Likewise: it has gone, and what comes into its place has come.
     fn is_replaced(&self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
-        if !self.lenient {
-            return Ok(false);
-        }
-        if let Some(file) = &aside.file {
-            // Something else is there: it came since.
-            let there = self.worktree().identity(aside.path.as_bstr());
-            return Ok(there.is_some_and(|there| there.known.file != *file));
-        }
-        let made = |directory: &DirectoryMove| directory.path == aside.path && directory.to.is_some();
-        if plan.directories.iter().any(made) && self.is_kept(aside) {
-            return Ok(true);
-        }
-        let Some(file) = plan.files.iter().find(|file| file.path == aside.path) else { return Ok(false) };
-        let is_kept = self.lenient && self.is_kept(aside);
-        Ok(is_kept && self.worktree().state(file.path.as_bstr(), self.repo.hash_kind())? == file.to)
+        Ok(self.is_kept(aside) && self.is_planned_at(plan, aside.path.as_bstr())?)
     }
 
     fn move_aside(&mut self, number: usize, aside: &AsideMove) -> Result<()> {
         self.check_stop()?;
         let one = Aside::new(self.repo, self.outs.journal(), number, aside);
         if !self.lenient {
-            return one.carry_out();
+            return if one.carry_out()? { Ok(()) } else { Err(changed_meanwhile(aside.path.as_bstr())) };
         }
         if !one.finish()? {
             self.left.insert(aside.path.clone());
@@ -415,6 +433,8 @@ impl<'a> Files<'a> {
         };
         if made.contains(here.as_bstr()) {
             self.outs.clear(here.as_bstr())?;
+            // It is told of as kept.
+            self.left.remove(&here);
         }
         Ok(self.worktree().has_place(path))
     }

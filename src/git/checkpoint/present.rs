@@ -6,12 +6,14 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::scan::found::as_path;
 use crate::git::scan::nested::{repository_below, tree_state, whole_state};
+use crate::git::worktree::identity::state_of;
 use crate::git::worktree::stat::{OPEN, file_state, kind_of, mode_of};
 use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word};
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, Reason};
 use crate::model::path::{all_parents, is_at_or_below};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta};
+use crate::model::shelf::Place;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -65,7 +67,15 @@ impl Checkpoints<'_> {
         }
         for (path, change) in deltas().flat_map(|delta| &delta.aside) {
             let stores = change.from.iter().chain(&change.to).map(|aside| &aside.store);
-            present.kept.extend(stores.filter(|store| self.repo.aside_path(store).symlink_metadata().is_ok()).cloned());
+            for store in stores {
+                if let Some(state) = state_of(&self.repo.aside_path(store)) {
+                    present.kept.insert(store.clone());
+                    present.states.insert(Place::Store(store.clone()), state);
+                }
+            }
+            if let Some(state) = state_of(&self.repo.top().join(as_path(path.as_bstr()))) {
+                present.states.insert(Place::Path(path.clone()), state);
+            }
             let standing = match Worktree::new(self.repo).find(path.as_bstr())? {
                 Lookup::There(found) => {
                     if FileType::from_raw_mode(found.st_mode) == FileType::Directory {

@@ -56,6 +56,29 @@ pub fn identity_of(path: &Path) -> Option<String> {
     Some(name_of(&stat, born((CWD, path.as_os_str()), &stat)))
 }
 
+/// A fingerprint of all that is at a path outside the worktree, or in it, and of all below: names, kinds, modes, and the sizes and
+/// times of what is no directory. A rename changes none of it, nor does a copy. `None` where nothing is there.
+pub fn state_of(top: &Path) -> Option<String> {
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    let mut rest = vec![(top.to_owned(), lstat(top).ok()?)];
+    while let Some((path, stat)) = rest.pop() {
+        hasher.update(path.strip_prefix(top).unwrap_or(&path).as_os_str().as_bytes());
+        hasher.update(format!("\0{}", stat.st_mode).as_bytes());
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            // Changes in what cannot be read are not seen.
+            let mut within: Vec<_> =
+                std::fs::read_dir(&path).into_iter().flatten().flatten().map(|it| it.path()).collect();
+            within.sort_unstable();
+            rest.extend(within.into_iter().filter_map(|path| lstat(&path).ok().map(|stat| (path, stat))));
+        } else {
+            let state = format!(" {} {}.{}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+            hasher.update(state.as_bytes());
+        }
+        hasher.update(b"\n");
+    }
+    Some(hasher.try_finalize().ok()?.to_string())
+}
+
 impl Worktree<'_> {
     /// Which file or directory is at a path; `None` where there is none, or it cannot be looked at.
     pub fn identity(&self, path: &BStr) -> Option<Identity> {
