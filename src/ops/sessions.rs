@@ -30,7 +30,7 @@ const NAMED: usize = 8;
 pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<PlannedTurn> {
     let turn = last_of(view, session)?;
     let is_its = |its: Option<&str>| its == Some(session);
-    if turn.origin.parts.iter().all(|part| is_its(part.session.as_deref())) {
+    if turn.sessions().iter().all(|part| is_its(part.id)) {
         let both = format!("or run 'oxundo undo --only {}' to take out both", turn.turn);
         let changed = view.timeline.turn_files(turn.turn)?.into_iter();
         let changed = changed.map(|file| unquoted(&file.path).unwrap_or_else(|| file.path.into()));
@@ -140,9 +140,11 @@ fn not_done(view: &View<'_>, session: &str) -> Result<Refusal> {
 /// Refuses where it is not known of each change whose it is.
 fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> Result<()> {
     let checkpoints = Checkpoints::new(view.repo);
+    // A `run` whose agent tells of no call may write at any time.
+    let is_beside_run = turn.own_part().is_none() && !turn.origin.by_hooks;
     let is_in = |step: &&Step| {
         let is_its = step.session.as_deref() == Some(session) || step.others.iter().any(|other| other == session);
-        is_its && step.share == Share::Shared
+        is_its && (step.share == Share::Shared || is_beside_run && step.share == Share::Claimed)
     };
     if let Some(step) = steps.iter().find(is_in) {
         let paths: Vec<BString> = inverse_of(view, turn, step.step, &[])?.files.into_keys().collect();
@@ -155,7 +157,9 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
     let last = view.timeline.last_step(turn.turn)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
     let rest = checkpoints.file_changes(&states::after(&view.timeline, turn, last)?, &end)?;
-    let is_unknown = |path: &BString| !turn.users_end || turn.unended.contains_key(&exact::encode(path));
+    // What no call tells of is that agent's, or the user's.
+    let is_others = turn.users_end || is_beside_run;
+    let is_unknown = |path: &BString| !is_others || turn.unended.contains_key(&exact::encode(path));
     let paths: Vec<BString> = rest.into_keys().filter(is_unknown).collect();
     match paths.first() {
         Some(path) => {

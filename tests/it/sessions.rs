@@ -173,6 +173,49 @@ fn a_session_beside_a_run_is_named_beside_the_runs_own_agent() {
 }
 
 #[test]
+fn a_session_beside_a_run_is_taken_out_without_what_the_runs_own_agent_wrote() {
+    in_both_modes(|mode| {
+        for by_shell in [false, true] {
+            let repo = Sandbox::new();
+            repo.commit("f", "user\n");
+            repo.sh("mkfifo ../go ../come");
+            let script = "echo run >g; sed -i '1i run' f; echo >../come; read -r go <../go; echo more >>g; echo >../come; read -r go <../go";
+            let ghost: &[&str] = if mode == Mode::Ghost { &["--ghost"] } else { &[] };
+            let args = [&["run", "--agent", "aider"], ghost, &["--", "sh", "-c", script]].concat();
+            let run = repo.spawn(&args);
+            repo.sh("read -r come <../come");
+            asked(&repo, TWO, "fix the tests");
+            writes(&repo, TWO, "by two");
+            let meanwhile = "echo >../go; read -r come <../come";
+            if by_shell {
+                let shell = json!({"tool_name": "Bash", "tool_use_id": "shell", "tool_input": {"command": "echo >>h"}});
+                hook(&repo, TWO, "PreToolUse", &shell);
+                repo.sh(&format!("{meanwhile}; echo two >>h"));
+                hook(&repo, TWO, "PostToolUse", &shell);
+            } else {
+                repo.sh(meanwhile);
+            }
+            hook(&repo, TWO, "Stop", &json!({}));
+            repo.sh("echo >../go");
+            assert!(Output::awaited(run).code == 0, "the run is over");
+            let done = repo.state();
+            if by_shell {
+                let error = repo.refuses(&["undo", "--session", "two"], "conflict");
+                let message = error["message"].as_str().expect("a message");
+                assert!(message.contains("nobody can tell whose it is"), "the run wrote meanwhile, too: {message}");
+                repo.state().assert_is(&done, "nothing is changed");
+                continue;
+            }
+            repo.oxundo(["undo", "--session", "two"]).success();
+            repo.assert_file("f", "run\nuser\n", "its line alone is out");
+            repo.assert_file("g", "run\nmore\n", "it is the run's");
+            repo.redo();
+            repo.state().assert_is(&done, "redo");
+        }
+    });
+}
+
+#[test]
 fn what_a_session_did_and_is_undone_is_nothing_to_undo() {
     let repo = Sandbox::new();
     let none = repo.state();
