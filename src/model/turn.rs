@@ -234,7 +234,8 @@ pub struct Turn {
     /// them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unended: BTreeMap<String, Option<FileState>>,
-    /// The files, as [`exact::encode`] has them, of which what the user saved between its calls cannot be told from what these did.
+    /// The files, as [`exact::encode`] has them, of which what the user saved between its calls cannot be told from what these did; of
+    /// a directory that goes as a whole with a slash at its end.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub overlaps: BTreeSet<String>,
     /// The user's last commit between its calls, where nobody else led HEAD on: undo leads to it.

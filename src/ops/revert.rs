@@ -28,7 +28,7 @@ use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
-use crate::ops::turn::meanwhile::{BOTH, check_apart};
+use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
@@ -102,7 +102,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
     if !which.later_stay() && edits != Edits::Overwrite {
         for turn in &turns {
-            check_apart(turn, plan.files.iter().map(|file| file.path.clone()), BOTH)?;
+            check_apart(turn, changed_files(&plan), BOTH)?;
         }
     }
     let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };

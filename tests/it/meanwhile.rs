@@ -841,6 +841,79 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
 }
 
 #[test]
+fn what_the_user_made_beyond_the_limits_and_a_call_moved_goes_back_to_its_name() {
+    let moves = [
+        "mv mine.big its.big",
+        "mv node_modules its-modules",
+        "mv mine.big its.big; mv node_modules its-modules; echo its >its-modules/its",
+        "mv node_modules .venv",
+    ];
+    for mode in Mode::BOTH {
+        for moves in moves {
+            let repo = begun(mode, "git config oxundo.maxFileSize 2k");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            user(
+                &repo,
+                "{ head -c 3000 /dev/zero; echo only-copy; } >mine.big; mkdir -p node_modules/d; echo only >node_modules/d/x",
+            );
+            let after_user = repo.files();
+            shell(&repo, 2, &format!("echo its >>both.txt; {moves}"));
+            ends(&repo);
+            let after = repo.state();
+            repo.undo();
+            repo.sh("echo its >>a.txt; rm -f node_modules/its");
+            repo.files().assert_is(&after_user, moves);
+            repo.sh("git checkout -q a.txt 2>/dev/null || echo a >a.txt");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn what_the_user_saves_in_what_a_call_made_beyond_the_limits_is_asked_after() {
+    let edits = "head -c 9 /dev/zero >>its.big; echo its >node_modules/its";
+    let ways = [
+        // What the user saves, whether in a file, and whether it is the last that happens.
+        ("head -c 7 /dev/zero >>its.big", true, false),
+        ("head -c 7 /dev/zero >>its.big", true, true),
+        ("echo mine >node_modules/mine", false, false),
+        ("echo mine >>node_modules/d/x", false, true),
+        ("true", false, true),
+    ];
+    for mode in Mode::BOTH {
+        for (saves, in_file, is_last) in ways {
+            let repo = begun(mode, "git config oxundo.maxFileSize 2k");
+            shell(&repo, 1, "head -c 3000 /dev/zero >its.big; mkdir -p node_modules/d; echo its >node_modules/d/x");
+            // What its own calls save there is no question.
+            edit(&repo, 2, "its.big", "head -c 5 /dev/zero >>its.big");
+            shell(&repo, 3, edits);
+            user(&repo, saves);
+            if !is_last {
+                shell(&repo, 4, "echo its >>a.txt");
+            }
+            ends(&repo);
+            let after = repo.state();
+            if in_file {
+                let error = repo.refuses(&["undo"], "conflict");
+                assert_eq!(error["paths"], json!(["its.big"]), "{saves}: {error}");
+                assert!(error["message"].as_str().expect("a message").contains("has what you saved"), "{error}");
+                repo.state().assert_is(&after, "nothing is changed");
+            }
+            let undone = repo.oxundo(["undo", "--edits=overwrite"]);
+            undone.success();
+            let is_told = undone.err().contains("what you saved in");
+            assert_eq!(is_told, saves != "true", "{saves}: {undone:?}");
+            assert!(!repo.exists("its.big") && !repo.exists("node_modules"), "{saves}: all of it goes");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
 fn what_overlaps_with_what_calls_did_is_known_under_the_name_that_its_file_gets_later() {
     for by_a_call in [false, true] {
         let repo = begun(Mode::Commit, "true");

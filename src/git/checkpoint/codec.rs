@@ -2,6 +2,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
+use crate::git::repo::Repo;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{
     Checkpoint, Head, IndexEntry, IndexState, Modes, Skipped, StashEntry, Uncaptured, UsualModes,
@@ -174,9 +175,6 @@ impl Checkpoints<'_> {
         let special: Vec<Special> = lines(&blob("special")?)?;
         // Only a sparse checkout has it, and earlier records have none.
         let sparse: Vec<String> = Objects::new(self.repo).json_at(tree, "sparse")?.unwrap_or_default();
-        // Nothing may be there, and earlier records do not say.
-        let uncaptured: BTreeMap<String, Uncaptured> =
-            Objects::new(self.repo).json_at(tree, "uncaptured")?.unwrap_or_default();
         let path = |text: &str| exact::decode(text).context("a path is damaged");
         Ok(Checkpoint {
             head: about.head,
@@ -199,7 +197,7 @@ impl Checkpoints<'_> {
             },
             directories: directories.iter().map(|name| path(name)).collect::<Result<BTreeSet<_>>>()?,
             skipped: lines::<Skipped>(&blob("skipped")?)?,
-            uncaptured: uncaptured.into_iter().map(|(name, known)| Ok((path(&name)?, known))).collect::<Result<_>>()?,
+            uncaptured: read_uncaptured(self.repo, tree)?,
             rules: id("rules")?,
         })
     }
@@ -220,6 +218,13 @@ pub fn json_lines<T: Serialize>(values: &[T]) -> Result<Vec<u8>> {
 
 pub fn lines<T: DeserializeOwned>(text: &[u8]) -> Result<Vec<T>> {
     text.lines().map(|line| Ok(serde_json::from_slice(line)?)).collect()
+}
+
+/// Which files and directories the state in this tree says that they are which it does not have: nothing may be there, and earlier
+/// records do not say.
+pub fn read_uncaptured(repo: &Repo, tree: ObjectId) -> Result<BTreeMap<BString, Uncaptured>> {
+    let all: BTreeMap<String, Uncaptured> = Objects::new(repo).json_at(tree, "uncaptured")?.unwrap_or_default();
+    all.into_iter().map(|(name, known)| Ok((exact::decode(&name).context("a path is damaged")?, known))).collect()
 }
 
 fn parse_branches(text: &[u8]) -> Result<BTreeMap<String, ObjectId>> {

@@ -25,6 +25,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// In a turn's store, what no list of what is over the limits has comes from this number on.
 const PLACED: u64 = 1_000_000;
 
+/// What is beyond the limits in both of two states, and differs.
+pub fn touched_beyond_limits<'c>(before: &Checkpoint, after: &'c Checkpoint) -> Vec<&'c Skipped> {
+    let has_changed = |now: &&Skipped| {
+        let was = before.skipped.iter().find(|was| was.path == now.path);
+        was.is_some_and(|was| was.state.is_some() && now.state.is_some() && was.state != now.state)
+    };
+    after.skipped.iter().filter(|now| now.is_movable()).filter(has_changed).collect()
+}
+
 impl Checkpoints<'_> {
     /// All that differs between the two checkpoints of a turn, except files that the turn is not proven to have made:
     /// an ignored file that it began to track may have been there before.

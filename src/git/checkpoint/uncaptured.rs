@@ -47,6 +47,8 @@ pub struct End<'a> {
     pub skipped: &'a [Skipped],
     /// The index, which knows of files that were added before which ones they were.
     pub index: &'a gix::index::File,
+    /// What others made between the turn's calls and is not captured, whatever became of it.
+    pub between: &'a BTreeMap<BString, Uncaptured>,
 }
 
 /// By what a thing is known under another name.
@@ -87,9 +89,13 @@ impl Checkpoints<'_> {
             paths.extend(above.chain([path]));
         }
         paths.extend(scan.ignored.iter().map(|path| path.as_bstr()));
+        self.identities(paths.into_iter())
+    }
+
+    /// Which files and directories are at these paths.
+    pub fn identities<'p>(&self, paths: impl Iterator<Item = &'p BStr>) -> BTreeMap<BString, Uncaptured> {
         let worktree = Worktree::new(self.repo);
-        let known = paths.into_iter().take(MOST);
-        known.filter_map(|path| Some((path.to_owned(), worktree.identity(path)?.known))).collect()
+        paths.take(MOST).filter_map(|path| Some((path.to_owned(), worktree.identity(path)?.known))).collect()
     }
 
     /// What a turn moved that was there before and not captured, and what may be a copy of such a thing.
@@ -98,7 +104,11 @@ impl Checkpoints<'_> {
         if turn.made.is_some() {
             return Ok(found);
         }
-        let mut movers = Movers::new(*self, turn, before);
+        let mut known = before.alone();
+        known
+            .uncaptured
+            .extend(before.uncaptured.iter().chain(end.between).map(|(path, it)| (path.clone(), it.clone())));
+        let mut movers = Movers::new(*self, turn, &known);
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let directories = changed.directories.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
@@ -109,7 +119,9 @@ impl Checkpoints<'_> {
             movers.passed.clear();
             for path in std::mem::take(&mut unknown) {
                 match movers.find(path.as_bstr(), by)? {
-                    Some((top, _)) if top != *path && movers.is_made(path.as_bstr()) => {
+                    Some((top, old))
+                        if top != *path && movers.is_made(path.as_bstr()) && !end.between.contains_key(old) =>
+                    {
                         found.came.insert(exact::encode(path), Some(exact::encode(path)));
                     }
                     Some((top, old)) => movers.keep(&mut found, (top, old), &hidden),

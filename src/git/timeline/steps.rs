@@ -10,17 +10,18 @@
 
 use crate::error::failure::error_chain;
 use crate::git::checkpoint::Checkpoints;
-use crate::git::checkpoint::codec::{json_lines, lines};
+use crate::git::checkpoint::codec::{json_lines, lines, read_uncaptured};
 use crate::git::objects::Objects;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored, turn_directory};
 use crate::git::timeline::update::Update;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Uncaptured};
 use crate::model::step::Step;
 use crate::model::turn::FileChange;
 use anyhow::{Context, Result};
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
 
 /// What stands behind a step's number in the name of the state before it.
 const BEFORE: &str = ".before";
@@ -69,6 +70,19 @@ impl Stored<'_> {
         }
         steps.sort_unstable();
         Ok(steps)
+    }
+
+    /// What others made between the calls of a turn and is not captured, and which files that were.
+    pub fn uncaptured_between(&self, turn: u64) -> Result<BTreeMap<BString, Uncaptured>> {
+        let mut all = BTreeMap::new();
+        for step in self.steps_with_gaps(turn)? {
+            let state = Objects::new(self.repo)
+                .tree_entry(self.tree, state_directory(turn, step, Side::Before).as_str().into())?;
+            if let Some((_, state)) = state {
+                all.extend(read_uncaptured(self.repo, state)?);
+            }
+        }
+        Ok(all)
     }
 
     /// The trees of a turn's steps, a hundred in each, by which hundred that is.
@@ -166,7 +180,8 @@ impl Update<'_> {
 
     /// Puts another state at one end of a step.
     pub fn put_step_state(&mut self, step: &Step, side: Side, state: &Checkpoint) -> Result<()> {
-        self.put_state(state_directory(step.turn, step.step, side), &state.alone())
+        let state = if side == Side::After { &state.alone() } else { state };
+        self.put_state(state_directory(step.turn, step.step, side), state)
     }
 
     /// Adds a step: its record, its files, the state before it where that is none that is known, and the one after it.

@@ -4,8 +4,10 @@
 use crate::agents::adapters::adapter;
 use crate::config::Config;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::delta::touched_beyond_limits;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::git::scan::nested::whole_state;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
@@ -51,6 +53,8 @@ struct Gap {
     renames: Renames,
     /// What is beyond the limits and new.
     beyond: Vec<Skipped>,
+    /// What is beyond the limits, and changed; a directory has a slash at its end.
+    touched: Vec<BString>,
     /// Where files were that calls had given the names under which the user has changed them.
     by_calls: CameFrom,
 }
@@ -109,8 +113,9 @@ impl Gaps {
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
             let new = checkpoints.new_beyond_limits(from, to)?.into_iter().filter(|new| after.skips(&new.path));
             let beyond = new.cloned().collect();
+            let touched = touched_beyond_limits(from, to).into_iter().map(named).collect();
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
-            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, beyond, by_calls })
+            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, beyond, touched, by_calls })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -132,7 +137,9 @@ impl Gaps {
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
         }
-        gaps.retain(|gap| !gap.work.is_empty() || !gap.beyond.is_empty() || gap.from != gap.to);
+        gaps.retain(|gap| {
+            !gap.work.is_empty() || !gap.beyond.is_empty() || !gap.touched.is_empty() || gap.from != gap.to
+        });
         let files: Vec<_> = gaps.iter().map(|gap| &gap.work.files).collect();
         let renames = renamed::find(view, &files, (&base, after))?;
         gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
@@ -305,10 +312,12 @@ impl Gaps {
         }
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)?;
-        for new in self.all.iter().flat_map(|gap| &gap.beyond) {
-            if !state.skips(&new.path) {
-                state.skipped.push(new.clone());
-            }
+        for gap in &self.all {
+            // What calls made, and goes with them.
+            let is_theirs = |path: &BString| state.skips(&path.trim_end_with(|c| c == '/').into());
+            saved.lost.extend(gap.touched.iter().filter(|path| !is_theirs(path)).cloned());
+            let new = gap.beyond.iter().filter(|new| !state.skips(&new.path)).cloned();
+            state.skipped.extend(new.collect::<Vec<_>>());
         }
         Ok(saved.lost)
     }
@@ -428,6 +437,15 @@ fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), wor
         }
     }
     Ok(CameFrom::new())
+}
+
+/// The path of something beyond the limits, a directory's with a slash at its end.
+fn named(skipped: &Skipped) -> BString {
+    let mut path = skipped.path.clone();
+    if whole_state(skipped).is_some() {
+        path.push(b'/');
+    }
+    path
 }
 
 /// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was

@@ -10,7 +10,7 @@ use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Checkpoint, FileState, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
-use crate::model::plan::Plan;
+use crate::model::plan::{AsideMove, Plan};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
@@ -264,11 +264,25 @@ pub fn warn_of_both<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, 
     }
 }
 
+/// As [`has_both`], of what goes aside as a whole, be it a directory.
+fn has_both_aside(turn: &Turn, aside: &AsideMove) -> bool {
+    let directory = [aside.path.as_slice(), b"/"].concat().into();
+    aside.out && (has_both(turn, &aside.path) || has_both(turn, &directory))
+}
+
+/// The files that a plan changes, and those beyond the limits that it moves away.
+pub fn changed_files(plan: &Plan) -> impl Iterator<Item = BString> {
+    let aside = plan.aside.iter().filter(|aside| aside.out).map(|aside| &aside.path);
+    plan.files.iter().map(|file| &file.path).chain(aside).cloned()
+}
+
 /// What is said of that.
 pub fn gone_with<'t>(turns: impl Iterator<Item = &'t Turn>, plan: &Plan) -> Vec<String> {
     let mut said = Vec::new();
     for turn in turns {
-        for path in plan.files.iter().map(|file| &file.path).filter(|path| has_both(turn, path)) {
+        let aside = plan.aside.iter().filter(|aside| has_both_aside(turn, aside));
+        let files = plan.files.iter().map(|file| &file.path).filter(|path| has_both(turn, path));
+        for path in files.chain(aside.map(|aside| &aside.path)) {
             let path = in_quotes(path.as_bstr());
             said.push(format!("what you saved in {path} during turn {} goes with it", turn.turn));
         }
@@ -279,7 +293,8 @@ pub fn gone_with<'t>(turns: impl Iterator<Item = &'t Turn>, plan: &Plan) -> Vec<
 /// Warns of what the user saved in a turn and a later call of it took away again, where undo leaves the file as it is.
 pub fn warn_of_lost(view: &View<'_>, turn: &Turn, plan: &Plan) {
     for path in turn.overlaps.iter().filter_map(|path| exact::decode(path)) {
-        if !plan.files.iter().any(|file| file.path == path) {
+        let is_aside = plan.aside.iter().any(|aside| aside.path == path.trim_end_with(|c| c == '/'));
+        if !is_aside && !plan.files.iter().any(|file| file.path == path) {
             let find = shell_word([b":/", path.as_slice()].concat());
             let path = in_quotes(path.as_bstr());
             let what = format!("what you saved in {path} during turn {}, and a later call took away", turn.turn);

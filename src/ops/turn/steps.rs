@@ -3,6 +3,7 @@
 
 use crate::agents::process::at_work;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::delta::touched_beyond_limits;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{entry_kind, tree_change};
@@ -39,7 +40,9 @@ const WATCHED: &str = "watched";
 
 /// The state that is known last: after the last step, or as the turn began.
 fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
-    states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)
+    let mut last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
+    last.uncaptured.clear();
+    Ok(last)
 }
 
 /// As a call begins: what somebody has changed since the last step is not the call's, and the call may delete it. Of a call
@@ -68,10 +71,13 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         // What a call that may do anything has changed by now is nobody else's.
         Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
             let now = Since::look_within(view, &turn)?.into_state();
-            let now = but_for(view, now, &last, &told, ToolCall::is_unknown)?;
+            let mut now = but_for(view, now, &last, &told, ToolCall::is_unknown)?;
             let checkpoints = Checkpoints::new(view.repo);
             let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
-            if !is_all_known || !checkpoints.new_beyond_limits(&last, &now)?.is_empty() {
+            // A call may give it another name.
+            let new = checkpoints.new_beyond_limits(&last, &now)?.into_iter();
+            now.uncaptured = checkpoints.identities(new.map(|new| new.path.as_bstr()));
+            if !is_all_known || !now.uncaptured.is_empty() || !touched_beyond_limits(&last, &now).is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
         }
@@ -242,6 +248,13 @@ fn as_looked_at(view: &View<'_>, known: &Checkpoint, seen: &Checkpoint, path: &B
     let mut after = checkpoints.with_paths_of(known, seen, [path])?;
     let beyond = checkpoints.new_beyond_limits(known, seen)?.into_iter();
     after.skipped.extend(beyond.filter(|new| is_at_or_below(path.as_bstr(), new.path.as_bstr())).cloned());
+    for touched in touched_beyond_limits(known, seen) {
+        if is_at_or_below(path.as_bstr(), touched.path.as_bstr())
+            && let Some(was) = after.skipped.iter_mut().find(|was| was.path == touched.path)
+        {
+            was.clone_from(touched);
+        }
+    }
     Ok(after)
 }
 
@@ -280,8 +293,10 @@ fn put(
     seen: &Seen,
 ) -> Result<()> {
     let checkpoints = Checkpoints::new(locked.repo);
-    let delta = checkpoints.delta(turn, seen.before.as_ref().unwrap_or(last), &seen.after)?;
-    if delta.is_empty() {
+    let before = seen.before.as_ref().unwrap_or(last);
+    let delta = checkpoints.delta(turn, before, &seen.after)?;
+    // What a call has saved in something beyond the limits is not the user's, though no record has it.
+    if delta.is_empty() && touched_beyond_limits(before, &seen.after).is_empty() {
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;

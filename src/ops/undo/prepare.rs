@@ -15,7 +15,7 @@ use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, puttin
 use crate::model::turn::CommitKind;
 use crate::ops::called::Renamed;
 use crate::ops::switching;
-use crate::ops::turn::meanwhile::{BOTH, check_apart};
+use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
 use crate::ops::undo::conflict::leading_on;
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
@@ -97,8 +97,7 @@ impl Prepared {
         let mut plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
         if edits != Edits::Overwrite {
             for turn in &range.turns[..range.back] {
-                let changed = plan.files.iter().map(|file| file.path.clone());
-                check_apart(turn, changed, BOTH)?;
+                check_apart(turn, changed_files(&plan), BOTH)?;
             }
         }
         for (_, returns) in plan.returns.iter_mut().filter(|(turn, _)| by_hand.contains(turn)) {
