@@ -917,6 +917,41 @@ fn what_a_call_changes_that_waited_over_an_undo_is_its_agents() {
 }
 
 #[test]
+fn a_session_whose_prompt_changed_nothing_goes_on_in_a_turn_of_its_own() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("echo a >a; git add a; git commit -qm a");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        hook(&repo, BEGIN, "1");
+        hook(&repo, END, "1");
+        assert!(repo.log().is_empty(), "it changed nothing");
+        repo.sh("echo mine >>a");
+        let before = repo.state();
+        tool(&repo, "PreToolUse", "c1", "s");
+        repo.sh("echo its >README.txt");
+        tool(&repo, "PostToolUse", "c1", "s");
+        let again = json!({"hook_event_name": END, "session_id": "s", "prompt_id": "1", "stop_hook_active": true});
+        Output::fired(&mut repo.oxundo_command(["hook", "claude"]), again.to_string().as_bytes()).success();
+        let turns = repo.log();
+        assert_eq!(turns.len(), 1, "{turns:?}");
+        assert_eq!(turns[0]["session"], "s");
+        let after = repo.state();
+        assert_eq!(
+            repo.json(["show", "1"]).1["files"].as_array().map(Vec::len),
+            Some(1),
+            "what the user saved is theirs"
+        );
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn a_call_of_a_session_that_tells_of_no_prompt_begins_nothing() {
     let repo = repo(Mode::Commit);
     tool(&repo, CALL, "t1", "other");

@@ -841,6 +841,44 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
 }
 
 #[test]
+fn what_comes_when_the_prompt_of_an_unended_call_is_over_is_not_that_calls() {
+    let begun = |tool: &str, path: &str| json!({"tool_name": tool, "tool_use_id": "never-ends", "tool_input": {"command": "x", "file_path": path}});
+    for tool in ["Bash", "Edit"] {
+        for over in ["UserPromptSubmit", "Stop", "SessionEnd"] {
+            // Whether it was denied, or had written by then.
+            for wrote in [false, true] {
+                let repo = self::begun(Mode::Commit, "true");
+                edit(&repo, 1, "a.txt", "echo its >>a.txt");
+                hook(&repo, "two", "UserPromptSubmit", &json!({}));
+                hook(&repo, "two", "PreToolUse", &begun(tool, &repo.path("both.txt").display().to_string()));
+                if wrote {
+                    repo.sh("sed -i s/1/two/ both.txt");
+                    tick();
+                }
+                hook(&repo, "two", over, &json!({}));
+                user(&repo, "sed -i s/8/mine/ both.txt; echo mine >mine.txt; echo mine >>late.txt");
+                edit(&repo, 2, "a.txt", "echo its >>a.txt");
+                if over == "UserPromptSubmit" {
+                    hook(&repo, "two", "Stop", &json!({}));
+                }
+                ends(&repo);
+                let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+                assert!(!its.contains("+mine"), "{tool}, {over}, {wrote}: {its}");
+                assert_eq!(its.contains("+two"), wrote, "{tool}, {over}: {its}");
+                let after = repo.state();
+                repo.undo();
+                repo.assert_file("a.txt", "a\n", "what is the agents' goes");
+                repo.assert_file("both.txt", LINES.replace('8', "mine"), "and what is the user's stays");
+                repo.assert_file("mine.txt", "mine\n", "it is the user's");
+                repo.assert_file("late.txt", "l\nmine\n", "it is the user's");
+                repo.redo();
+                repo.state().assert_is(&after, "redo");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_the_user_made_beyond_the_limits_and_a_call_moved_goes_back_to_its_name() {
     let moves = [
         "mv mine.big its.big",

@@ -31,7 +31,7 @@ use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below}
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes};
-use crate::ops::turn::{calls, leftover, sole};
+use crate::ops::turn::{calls, known, leftover, sole};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -349,6 +349,7 @@ pub fn drop_open(locked: &mut Locked<'_>) -> Result<()> {
 pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<()> {
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
+    known::note(locked.repo, turn)?;
     let _ = Index::new(locked.repo).forget_begun();
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
     let within = since.capture.checkpoint.operation.clone();

@@ -9,6 +9,7 @@ use crate::model::bytes::sanitized;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::turn::calls;
+use crate::ops::turn::known::has_told;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -121,10 +122,9 @@ impl Missed {
     }
 }
 
-/// Whether a session took part in one of the last turns.
+/// Whether a session took part in a turn before.
 fn has_worked(repo: &Repo, part: &Participant) -> bool {
-    let took_part = |turn: &Turn| turn.origin.part_of(part).is_some();
-    Timelines::new(repo).timeline().and_then(|timeline| timeline.any_of_last(took_part)).unwrap_or_default()
+    Timelines::new(repo).timeline().and_then(|timeline| has_told(repo, &timeline, part)).unwrap_or_default()
 }
 
 /// The open turn, as it is before anybody holds the lock.

@@ -9,6 +9,7 @@ pub mod commit;
 pub mod end;
 mod found;
 mod gaps;
+mod known;
 pub mod leftover;
 pub mod meanwhile;
 pub mod missed;

@@ -25,6 +25,7 @@ use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
 use crate::ops::turn::gaps::is_users_end;
+use crate::ops::turn::known::has_told;
 use crate::ops::turn::reach::{Reach, as_begun};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
@@ -232,10 +233,10 @@ fn late(locked: &mut Locked<'_>, call: &SignalCall) -> Result<Option<Turn>> {
     end(locked, Ending::default())
 }
 
-/// Whether a session took part in the open turn, or in one of the last.
+/// Whether a session took part in the open turn, or in one before.
 fn is_known(view: &View<'_>, open: Option<&Turn>, who: &Participant) -> Result<bool> {
-    let took_part = |turn: &Turn| turn.origin.part_of(who).is_some();
-    Ok(open.is_some_and(took_part) || view.timeline.any_of_last(took_part)?)
+    let is_open = open.is_some_and(|turn| turn.origin.part_of(who).is_some());
+    Ok(is_open || has_told(view.repo, &view.timeline, who)?)
 }
 
 /// Does what was decided; gives the turn that was closed.
@@ -260,6 +261,10 @@ fn take_step(
         SessionStep::Claim => claim(locked, call, turn)?,
         SessionStep::Renew => return renew(locked, call, &turn, in_run),
         SessionStep::Join => {
+            if turn.origin.part_of(&call.part).is_some_and(|part| part.at_work) {
+                // Nothing has told of the end of its last prompt.
+                steps::record_ended_with_prompt(locked, &call.part)?;
+            }
             let told_twice = is_told_twice(call, &turn);
             turn.origin.join(Participant { told_twice, ..started(call) });
             turn.asked(call.message.clone(), call.prompt.clone());
@@ -271,7 +276,7 @@ fn take_step(
             // An end shows that its session was at work.
             let is_proven = turn.origin.by_hooks && matches!(call.signal, Signal::End { .. });
             turn.origin.waiting &= !is_proven;
-            calls::end_all(locked.repo, &call.part)?;
+            steps::record_ended_with_prompt(locked, &call.part)?;
             amend(locked, &turn, "leave")?;
         }
         SessionStep::Drop => drop_open(locked)?,

@@ -200,6 +200,18 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
 }
 
+/// A session's prompt is over, and others are at work in the turn: so are its calls of which nothing told the end. What they have
+/// changed by now is looked at, so that what comes is not theirs.
+pub fn record_ended_with_prompt(locked: &mut Locked<'_>, part: &Participant) -> Result<()> {
+    let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none() && !call.is_known;
+    let own: Vec<ToolCall> = calls::in_open_turn(locked.repo).into_iter().filter(is_its).collect();
+    for call in &own {
+        calls::record(locked.repo, part, &call.tool, true)?;
+        record(locked, part, &call.tool)?;
+    }
+    calls::end_all(locked.repo, part)
+}
+
 /// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
 fn named(
     view: &View<'_>,
