@@ -841,6 +841,38 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
 }
 
 #[test]
+fn what_the_user_leaves_out_of_their_commit_of_a_name_that_a_call_gave_stays_uncommitted() {
+    // What the call does, and what the user commits of it.
+    for (moves, commits) in [
+        ("git mv both.txt m.txt", "git commit -qm uc"),
+        (
+            "mv both.txt m.txt",
+            "git rm -q --cached both.txt; git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:both.txt),m.txt; git commit -qm uc",
+        ),
+        ("git mv both.txt m.txt", "true"),
+    ] {
+        for before in ["true", "sed -i s/8/eight/ both.txt"] {
+            let repo = begun(Mode::Commit, "true");
+            edit(&repo, 1, "both.txt", before);
+            shell(&repo, 2, moves);
+            user(&repo, "sed -i s/4/mine/ m.txt");
+            user(&repo, commits);
+            edit(&repo, 3, "m.txt", "sed -i s/1/its/ m.txt");
+            ends(&repo);
+            let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+            assert!(its.contains("+its") && !its.contains("+mine"), "{moves}; {commits}: {its}");
+            let left = repo.git(["diff", "-U0"]);
+            assert!(left.contains("+mine") && !left.contains("+its"), "{moves}; {commits}: {left}");
+            let after = repo.state();
+            repo.undo();
+            repo.assert_file("both.txt", LINES.replace('4', "mine"), "what is the user's stays");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        }
+    }
+}
+
+#[test]
 fn what_comes_when_the_prompt_of_an_unended_call_is_over_is_not_that_calls() {
     let begun = |tool: &str, path: &str| json!({"tool_name": tool, "tool_use_id": "never-ends", "tool_input": {"command": "x", "file_path": path}});
     for tool in ["Bash", "Edit"] {

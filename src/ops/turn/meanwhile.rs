@@ -187,8 +187,11 @@ impl Theirs {
             let first = in_head(self.came_from.get(old).unwrap_or(old).as_bstr())?;
             // Over another file, of which no call has committed what it is now.
             let is_replaced = first.is_some() && committed == was.map(|was| (was.kind, was.id));
-            if committed.is_none() || is_replaced {
-                return part_of(path, [was, file(goal, old.as_bstr())?, now], first, merge);
+            // The user has committed the name alone that a call had staged.
+            let is_named = first.is_none() && was.is_none();
+            if committed.is_none() || is_replaced || is_named {
+                let committed = if is_named { committed } else { first };
+                return part_of(path, [was, file(goal, old.as_bstr())?, now], committed, merge);
             }
         }
         let saved = file(goal, path)?;
