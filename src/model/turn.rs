@@ -530,6 +530,10 @@ pub struct Bounds {
     pub run_agent: Option<String>,
     /// The sessions that take part, in the order in which they came.
     pub parts: Vec<Participant>,
+    /// Behind which step, and up to which, something of theirs was at work in the background, and is over: what changed there is
+    /// theirs, whether or not a call did it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<(u64, u64)>,
 }
 
 /// A session's part in a turn.
@@ -682,6 +686,24 @@ impl Bounds {
             Some(known) => *known = part.after(known),
             None => self.parts.push(part),
         }
+    }
+
+    /// What a session had at work in the background is over, or it is no more told of. Gives behind which step that began, if it is
+    /// the last one's.
+    pub fn end_background(&mut self, who: &Participant) -> Option<u64> {
+        let part = self.parts.iter_mut().find(|part| part.is_session_of(who))?;
+        let listed = part.listed.take()?;
+        let mut others = self.parts.iter_mut().filter_map(|part| part.listed.as_mut()).peekable();
+        if others.peek().is_none() {
+            return Some(listed);
+        }
+        others.for_each(|other| *other = listed.min(*other));
+        None
+    }
+
+    /// Whether what changed before this step, outside of the calls, was the work of something in the background.
+    pub fn was_background_before(&self, step: u64) -> bool {
+        self.background.iter().any(|(from, to)| (from + 1..=*to).contains(&step))
     }
 
     /// A session goes on after an end of its prompt, which came after this step; it takes part where it did not.

@@ -841,6 +841,61 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
 }
 
 #[test]
+fn what_comes_when_nothing_is_at_work_in_the_background_any_more_is_the_users() {
+    let listed = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
+    let notified = json!({"prompt": "<task-notification>\n<task-id>b1</task-id></task-notification>"});
+    for mode in Mode::BOTH {
+        for over in ["Notified", "SessionEnd", "UserPromptSubmit"] {
+            for beside in [true, false] {
+                let repo = begun(mode, "true");
+                edit(&repo, 1, "a.txt", "echo its >>a.txt");
+                hook(&repo, "two", "UserPromptSubmit", &json!({}));
+                call(&repo, "two", 1, "Edit", &json!({"file_path": repo.path("both.txt")}), "sed -i s/1/two/ both.txt");
+                user(&repo, "echo mine >early.txt; sed -i s/3/mine/ both.txt");
+                hook(&repo, "two", "Stop", &listed);
+                repo.sh("echo two >two.txt; sed -i s/5/two/ both.txt");
+                tick();
+                if beside {
+                    edit(&repo, 2, "a.txt", "echo its >>a.txt");
+                    repo.sh("echo two >>two.txt");
+                    tick();
+                }
+                if over == "Notified" {
+                    hook(&repo, "two", "UserPromptSubmit", &notified);
+                    hook(&repo, "two", "Stop", &json!({"background_tasks": []}));
+                } else {
+                    hook(&repo, "two", over, &json!({}));
+                }
+                user(&repo, "sed -i s/8/mine/ both.txt; echo mine >mine.txt; echo mine >>late.txt");
+                edit(&repo, 3, "a.txt", "echo its >>a.txt");
+                if over == "UserPromptSubmit" {
+                    hook(&repo, "two", "Stop", &json!({}));
+                }
+                ends(&repo);
+                let files = repo.json(["show", "1"]).1["files"].to_string();
+                assert!(files.contains("two.txt") && !files.contains("early") && !files.contains("late"), "{files}");
+                if mode == Mode::Commit {
+                    let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+                    assert!(!its.contains("+mine"), "{over}, {beside}: {its}");
+                    assert_eq!(its.matches("+two").count(), 3 + usize::from(beside), "{over}, {beside}: {its}");
+                }
+                let after = repo.state();
+                repo.undo();
+                repo.assert_file("a.txt", "a\n", "what is the agents' goes");
+                repo.assert_file("both.txt", LINES.replace(['3', '8'], "mine"), "and what is the user's stays");
+                for (file, content) in [("mine.txt", "mine\n"), ("early.txt", "mine\n"), ("late.txt", "l\nmine\n")] {
+                    repo.assert_file(file, content, "it is the user's");
+                }
+                repo.assert_absent("two.txt", "what was done in the background goes");
+                repo.redo();
+                repo.state().assert_is(&after, "redo");
+                repo.assert_sound();
+            }
+        }
+    }
+}
+
+#[test]
 fn what_the_user_leaves_out_of_their_commit_of_a_name_that_a_call_gave_stays_uncommitted() {
     // What the call does, and what the user commits of it.
     for (moves, commits) in [

@@ -49,9 +49,15 @@ fn saved_directory(turn: u64) -> String {
     format!("{}/saved", turn_directory(turn))
 }
 
-/// Where a timeline's tree has the state that was there before a call of a turn which ended nowhere.
+/// Where a timeline's tree has the state that was there before a call of a turn which ended nowhere, or as something went on in the
+/// background.
 fn found_directory(turn: u64) -> String {
     format!("{}/found", turn_directory(turn))
+}
+
+/// Likewise, behind this step, where that is over.
+fn found_behind_directory(turn: u64, step: u64) -> String {
+    format!("{}-{step}", found_directory(turn))
 }
 
 impl Stored<'_> {
@@ -155,6 +161,12 @@ impl Stored<'_> {
         self.state_at(turn, &found_directory(turn))
     }
 
+    /// The state in which something began to be at work in the background behind this step, which is over, where somebody had changed
+    /// something by then.
+    pub fn found_behind(&self, turn: u64, step: u64) -> Result<Option<Checkpoint>> {
+        self.state_at(turn, &found_behind_directory(turn, step))
+    }
+
     fn state_at(&self, turn: u64, path: &str) -> Result<Option<Checkpoint>> {
         let entry = Objects::new(self.repo).tree_entry(self.tree, path.into())?;
         let read = entry.map(|(_, tree)| Checkpoints::new(self.repo).read_checkpoint(tree)).transpose();
@@ -171,6 +183,12 @@ impl Update<'_> {
     /// Adds the state in which a call found all that ended nowhere.
     pub fn put_found(&mut self, turn: u64, state: &Checkpoint) -> Result<()> {
         self.put_state(found_directory(turn), &state.alone())
+    }
+
+    /// Has the state that was found be that of what was at work in the background behind this step.
+    pub fn put_found_behind(&mut self, turn: u64, step: u64, found: &Checkpoint) -> Result<()> {
+        self.remove(found_directory(turn));
+        self.put_state(found_behind_directory(turn, step), found)
     }
 
     /// Puts another record in the place of a step's.

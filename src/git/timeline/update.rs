@@ -59,7 +59,12 @@ impl<'repo> Update<'repo> {
 
     /// Removes that.
     pub fn remove_journal(&mut self, number: u64) {
-        self.entries.push((journal_directory(number), None));
+        self.remove(journal_directory(number));
+    }
+
+    /// Removes what is at a path.
+    pub fn remove(&mut self, path: String) {
+        self.entries.push((path, None));
     }
 
     /// Notes that a turn was made on top of the one below it, where their numbers do not say so.

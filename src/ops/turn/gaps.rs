@@ -120,10 +120,24 @@ impl Gaps {
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
         let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
-        let own = timeline.steps_with_gaps(turn.turn)?;
-        for step in own.into_iter().filter(|step| (since + 1..=last.min(at_work_after)).contains(step)) {
-            let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
-            gaps.push(gap(&states::after(timeline, turn, step - 1)?, &found)?);
+        // What was there behind a step: as something began to be at work in the background, or before the next step.
+        let over = turn.origin.background.iter().map(|(from, _)| (*from, false));
+        let own = timeline.steps_with_gaps(turn.turn)?.into_iter().map(|step| (step - 1, true));
+        let mut behind: Vec<(u64, bool)> = over.chain(own).collect();
+        behind.sort_unstable();
+        for (step, is_before_next) in behind {
+            let is_users = !is_before_next || !turn.origin.was_background_before(step + 1);
+            if !is_users || !(since..last.min(at_work_after) + u64::from(!is_before_next)).contains(&step) {
+                continue;
+            }
+            let found = if is_before_next {
+                timeline.step_checkpoint(turn.turn, step + 1, Side::Before)?
+            } else {
+                timeline.found_behind(turn.turn, step)?
+            };
+            if let Some(found) = found {
+                gaps.push(gap(&states::after(timeline, turn, step)?, &found)?);
+            }
         }
         let is_at_work = last >= at_work_after;
         let last = states::after(timeline, turn, last.min(at_work_after))?;

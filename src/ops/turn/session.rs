@@ -265,6 +265,7 @@ fn take_step(
                 // Nothing has told of the end of its last prompt.
                 steps::record_ended_with_prompt(locked, &call.part)?;
             }
+            end_background(locked, &mut turn, &call.part)?;
             let told_twice = is_told_twice(call, &turn);
             turn.origin.join(Participant { told_twice, ..started(call) });
             turn.asked(call.message.clone(), call.prompt.clone());
@@ -277,6 +278,7 @@ fn take_step(
             let is_proven = turn.origin.by_hooks && matches!(call.signal, Signal::End { .. });
             turn.origin.waiting &= !is_proven;
             steps::record_ended_with_prompt(locked, &call.part)?;
+            end_background(locked, &mut turn, &call.part)?;
             amend(locked, &turn, "leave")?;
         }
         SessionStep::Drop => drop_open(locked)?,
@@ -290,6 +292,15 @@ fn take_step(
         }
     }
     Ok(None)
+}
+
+/// From here on what changes outside of calls is not the work of what this session had in the background.
+fn end_background(locked: &mut Locked<'_>, turn: &mut Turn, who: &Participant) -> Result<()> {
+    if let Some(from) = turn.origin.end_background(who) {
+        let to = steps::record_background(locked, turn, who, from)?;
+        turn.origin.background.push((from, to));
+    }
+    Ok(())
 }
 
 /// Whether an agent's own hook tells of what an editor's protocol has told of already: the server that stands between them has

@@ -38,6 +38,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a step is called that no call made.
 const WATCHED: &str = "watched";
 
+/// And one that something made which a call had started.
+const BACKGROUND: &str = "background";
+
 /// The state that is known last: after the last step, or as the turn began.
 fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
     let mut last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
@@ -212,6 +215,26 @@ pub fn record_ended_with_prompt(locked: &mut Locked<'_>, part: &Participant) -> 
     calls::end_all(locked.repo, part)
 }
 
+/// What a session had at work in the background, which began behind this step, is over: what has changed since the last one, other
+/// than by calls in flight, is a step of its own. Gives the last step.
+pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participant, from: u64) -> Result<u64> {
+    let number = locked.timeline.last_step(turn.turn)?;
+    let last = states::after(&locked.timeline, turn, number)?;
+    let in_flight = |call: &ToolCall| call.ended_at.is_none();
+    let told = calls::in_open_turn(locked.repo);
+    let after = but_for(locked, Since::look_within(locked, turn)?.into_state(), &last, &told, in_flight)?;
+    if let Some(found) = locked.timeline.found(turn.turn)? {
+        let mut update = locked.timeline.update();
+        update.put_found_behind(turn.turn, from, &found)?;
+        let plan = Plan::empty(Op::Begin, locked.head.clone());
+        locked.carry_out(&plan, update, format!("found behind {}.{from}", turn.turn), Vec::new(), None)?;
+    }
+    let others = at_work(turn).filter(|one| !one.is_session_of(part));
+    let tool = ToolUse { tool: BACKGROUND.to_owned(), ..ToolUse::default() };
+    put_without_call(locked, turn, (&last, after), (&part.agent, part.session.as_ref()), tool, sessions(others))?;
+    locked.timeline.last_step(turn.turn)
+}
+
 /// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
 fn named(
     view: &View<'_>,
@@ -342,25 +365,41 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
     let number = locked.timeline.last_step(turn.turn)?;
     let last = states::after(&locked.timeline, turn, number)?;
     let after = if busy.is_empty() { state } else { checkpoints.with_paths_of(&state, &last, busy)? };
-    let delta = checkpoints.delta(turn, &last, &after)?;
-    if delta.is_empty() {
+    let tool = ToolUse { tool: WATCHED.to_owned(), ..ToolUse::default() };
+    let others = sessions(at_work(turn).filter(|part| !part.inside));
+    put_without_call(locked, turn, (&last, after), (&turn.agent, turn.session.as_ref()), tool, others)
+}
+
+fn sessions<'p>(parts: impl Iterator<Item = &'p Participant>) -> Vec<String> {
+    parts.map(|part| part.session.clone().unwrap_or_default()).collect()
+}
+
+/// Records a step that no call made, if anything has changed.
+fn put_without_call(
+    locked: &mut Locked<'_>,
+    turn: &Turn,
+    (last, after): (&Checkpoint, Checkpoint),
+    (agent, session): (&str, Option<&String>),
+    tool: ToolUse,
+    others: Vec<String>,
+) -> Result<()> {
+    let checkpoints = Checkpoints::new(locked.repo);
+    let delta = checkpoints.delta(turn, last, &after)?;
+    // Where calls are told of, what is in no step is the user's.
+    let is_known = tool.tool == WATCHED || touched_beyond_limits(last, &after).is_empty();
+    if delta.is_empty() && is_known {
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
-    let beside = at_work(turn).filter(|part| !part.inside);
-    let others: Vec<String> = beside.map(|part| part.session.clone().unwrap_or_default()).collect();
+    let number = locked.timeline.last_step(turn.turn)?;
     let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
     let step = Step {
         v: 1,
         turn: turn.turn,
         step: number + 1,
-        agent: turn.agent.clone(),
-        session: turn.session.clone(),
-        tool: ToolUse {
-            tool: WATCHED.to_owned(),
-            path: if let [file] = &files[..] { Some(file.path.clone()) } else { None },
-            ..ToolUse::default()
-        },
+        agent: agent.to_owned(),
+        session: session.cloned(),
+        tool: ToolUse { path: if let [file] = &files[..] { Some(file.path.clone()) } else { None }, ..tool },
         began_at: last_time.unwrap_or_else(|| turn.began_at.clone()),
         ended_at: rfc3339_now(),
         share: if others.is_empty() { Share::Claimed } else { Share::Shared },
