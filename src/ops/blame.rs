@@ -6,13 +6,14 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::lines::{BlamedLine, carried, no_range};
+use crate::git::objects::tree::{TreeSlot, file_kind};
 use crate::git::refs::Refs;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_of};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::model::bytes::{in_quotes, quoted, shell_word, unquoted};
-use crate::model::checkpoint::{Change, Checkpoint};
+use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::step::Step;
 use crate::model::turn::{CommitKind, FileChange, Note, Session, Turn, first_line};
 use crate::ops::turn::meanwhile::has_both;
@@ -204,6 +205,8 @@ struct Trail {
     path: BString,
     /// What it was called before, as far as that is known.
     older: Vec<BString>,
+    /// A tree with the version, as far as one is known.
+    tree: Option<ObjectId>,
     /// The version.
     now: Vec<u8>,
     /// The lines that are looked for, from 0: where each is in this version, and where it was in the first.
@@ -214,7 +217,12 @@ struct Trail {
 impl Trail {
     fn new(path: BString, older: Vec<BString>, now: Vec<u8>, lines: impl IntoIterator<Item = usize>) -> Self {
         let left = lines.into_iter().map(|line| (line, line)).collect();
-        Self { path, older, now, left, found: BTreeMap::new() }
+        Self { path, older, tree: None, now, left, found: BTreeMap::new() }
+    }
+
+    /// As it is in a tree.
+    fn of_tree(self, tree: ObjectId) -> Self {
+        Self { tree: Some(tree), ..self }
     }
 
     /// Looks no further for lines of which an older version has none that is the same: no comparison has to tell.
@@ -309,10 +317,11 @@ impl<'v, 'r> Blame<'v, 'r> {
         }
         let key = (0, line.path.clone(), commit);
         if !known.contains_key(&key) {
-            let committed = self.content(self.objects.commit_tree(commit)?, line.path.as_bstr())?;
+            let tree = self.objects.commit_tree(commit)?;
+            let committed = self.content(tree, line.path.as_bstr())?;
             let sought = self.sought.get(&(commit, line.path.clone())).cloned().unwrap_or_default();
             let older = line.previous.iter().filter(|older| **older != line.path).cloned().collect();
-            let mut trail = Trail::new(line.path.clone(), older, committed, sought);
+            let mut trail = Trail::new(line.path.clone(), older, committed, sought).of_tree(tree);
             let turns = Turns { timeline: &self.view.timeline, worktree: None };
             let last = self.last_before(line.committed)?;
             self.walk(&turns, last, &self.objects.parents(commit)?, &mut trail)?;
@@ -391,9 +400,10 @@ impl<'v, 'r> Blame<'v, 'r> {
         (commit, original): (ObjectId, ObjectId),
         path: &BStr,
     ) -> Result<BTreeMap<usize, Written>> {
-        let committed = self.content(self.objects.commit_tree(commit)?, path)?;
+        let tree = self.objects.commit_tree(commit)?;
+        let committed = self.content(tree, path)?;
         let count = committed.lines().count();
-        let mut trail = Trail::new(path.to_owned(), Vec::new(), committed, 0..count);
+        let mut trail = Trail::new(path.to_owned(), Vec::new(), committed, 0..count).of_tree(tree);
         // git copies the note to one that the user has made anew of it, and may have put something of their own in.
         let copied = (commit != original).then_some(original);
         for (line, step) in self.lines_of_turn(turns.timeline, turn, &mut trail, copied)? {
@@ -414,45 +424,110 @@ impl<'v, 'r> Blame<'v, 'r> {
         trail: &mut Trail,
         original: Option<ObjectId>,
     ) -> Result<Vec<(usize, Option<Step>)>> {
-        let (path, content) = (trail.path.clone(), trail.now.clone());
+        let (path, content, tree) = (trail.path.clone(), trail.now.clone(), trail.tree);
         let before = self.before(timeline, turn, trail)?;
         let mut its = trail.go_to(with_ends_of(&content, before));
+        // What the user has saved in the place of a line that was there is not committed: the line still is.
+        let base = timeline.checkpoint(turn.turn, Side::Before)?;
+        let was = self.as_in(base.worktree, (&trail.path, trail.tree))?;
+        let kept = carried(&with_ends_of(&content, was), &content);
+        its.retain(|(_, line)| kept.get(*line).copied().flatten().is_none());
         if let Some(original) = original {
-            let own = with_ends_of(&content, self.made_in(timeline, turn, original, path.as_bstr())?);
+            let own = with_ends_of(&content, self.made_in(timeline, turn, original, (&path, tree))?);
             let carried = carried(&own, &content);
             its.retain(|(_, line)| carried.get(*line).copied().flatten().is_some());
         }
-        let mut steps = self.steps_of_commit(timeline, turn, &content, path.as_bstr(), &its)?;
+        let mut steps = self.steps_of_commit(timeline, turn, &content, (&path, tree), &its)?;
         let its = its.into_iter().map(|(_, line)| (line, steps.remove(&line)));
         Ok(its.filter(|(_, step)| is_its(turn, path.as_bstr(), step.as_ref())).collect())
     }
 
     /// A file as a commit of a turn's has it, or as the turn left it where git has let go of that commit.
-    fn made_in(&self, timeline: &Stored<'_>, turn: &Turn, commit: ObjectId, path: &BStr) -> Result<Vec<u8>> {
+    fn made_in(
+        &self,
+        timeline: &Stored<'_>,
+        turn: &Turn,
+        commit: ObjectId,
+        (path, tree): (&BString, Option<ObjectId>),
+    ) -> Result<Vec<u8>> {
         if self.objects.has_commit(commit) {
-            return self.content(self.objects.commit_tree(commit)?, path);
+            return self.as_in(self.objects.commit_tree(commit)?, (path, tree));
         }
-        self.at(&timeline.checkpoint(turn.turn, Side::After)?, path)
+        self.as_in(timeline.checkpoint(turn.turn, Side::After)?.worktree, (path, tree))
     }
 
-    /// The steps that wrote these lines of a file, as a turn's commit has it.
+    /// A file as a tree has it, under the name that it has there.
+    fn as_in(&self, tree: ObjectId, (path, later): (&BString, Option<ObjectId>)) -> Result<Vec<u8>> {
+        let mut trail = Trail { tree: later, ..Trail::new(path.clone(), Vec::new(), Vec::new(), []) };
+        self.rename(tree, &mut trail)?;
+        self.content(tree, trail.path.as_bstr())
+    }
+
+    /// The steps that wrote these lines of a file, as a turn's commit has it in this tree.
     fn steps_of_commit(
         &self,
         timeline: &Stored<'_>,
         turn: &Turn,
         committed: &[u8],
-        path: &BStr,
+        (path, tree): (&BString, Option<ObjectId>),
         lines: &[(usize, usize)],
     ) -> Result<BTreeMap<usize, Step>> {
         if timeline.last_step(turn.turn)? == 0 {
             return Ok(BTreeMap::new());
         }
-        let after = with_ends_of(committed, self.at(&timeline.checkpoint(turn.turn, Side::After)?, path)?);
+        let end = timeline.checkpoint(turn.turn, Side::After)?.worktree;
+        let mut trail = Trail { tree, ..Trail::new(path.clone(), Vec::new(), Vec::new(), []) };
+        self.rename(end, &mut trail)?;
+        let after = with_ends_of(committed, self.content(end, trail.path.as_bstr())?);
         let carried = carried(&after, committed);
-        let places = lines.iter().filter_map(|(line, _)| Some((carried.get(*line).copied()??, *line)));
-        let places: BTreeMap<usize, usize> = places.collect();
-        let steps = self.steps(timeline, turn, path, &after, places.keys().copied().collect())?;
-        Ok(steps.into_iter().filter_map(|(place, step)| Some((*places.get(&place)?, step))).collect())
+        let (mut places, mut apart) = (BTreeMap::new(), Vec::new());
+        for (line, _) in lines {
+            match carried.get(*line).copied().flatten() {
+                Some(place) => drop(places.insert(place, *line)),
+                None => apart.push(*line),
+            }
+        }
+        trail = Trail { now: after, left: places.keys().map(|place| (*place, *place)).collect(), ..trail };
+        let steps = self.steps(timeline, turn, Trail { tree: Some(end), ..trail })?;
+        let mut found: BTreeMap<usize, Step> =
+            steps.into_iter().filter_map(|(place, step)| Some((*places.get(&place)?, step))).collect();
+        if has_both(turn, path) {
+            // What the user has saved in their place is not committed.
+            let trail = Trail { tree, ..Trail::new(path.clone(), Vec::new(), committed.to_vec(), apart) };
+            found.extend(self.steps_apart(timeline, turn, trail)?);
+        }
+        Ok(found)
+    }
+
+    /// The last steps that have these lines of a file and found them not there, whatever became of them since.
+    fn steps_apart(&self, timeline: &Stored<'_>, turn: &Turn, mut trail: Trail) -> Result<BTreeMap<usize, Step>> {
+        let mut found = BTreeMap::new();
+        for number in (1..=timeline.last_step(turn.turn)?).rev() {
+            if trail.left.is_empty() {
+                break;
+            }
+            let Some(step) = timeline.step(turn.turn, number)? else { continue };
+            if !self.is_in_step(timeline, &step, &mut trail)? {
+                continue;
+            }
+            let ends = [states::before(timeline, turn, number)?, states::after(timeline, turn, number)?];
+            let [before, after] = ends.map(|end| self.at(&end, trail.path.as_bstr()));
+            let [before, after] = [before?, after?].map(|end| carried(&with_ends_of(&trail.now, end), &trail.now));
+            let has = |carried: &[Option<usize>], line: usize| carried.get(line).copied().flatten().is_some();
+            let (its, left) = trail.left.iter().partition(|(_, line)| has(&after, *line) && !has(&before, *line));
+            trail.left = left;
+            found.extend(Vec::from_iter(its).into_iter().map(|(_, line): (usize, usize)| (line, step.clone())));
+        }
+        Ok(found)
+    }
+
+    /// Whether a step changed a file, under the name that it had then.
+    fn is_in_step(&self, timeline: &Stored<'_>, step: &Step, trail: &mut Trail) -> Result<bool> {
+        if let Some(tree) = self.worktree_in(timeline.step_tree(step.turn, step.step, Side::After)?)? {
+            self.rename(tree, trail)?;
+        }
+        let name = quoted(trail.path.as_bstr());
+        Ok(timeline.step_files(step.turn, step.step)?.iter().any(|file| file.path == name))
     }
 
     /// Which turn done here, or which one that is open, wrote these lines of a file; those that are left are the user's.
@@ -471,9 +546,10 @@ impl<'v, 'r> Blame<'v, 'r> {
         while let Some(number) = at.filter(|_| !trail.left.is_empty() && looked < FAR) {
             let Some(looked_at) = self.looked_at(turns.timeline, number, turns.worktree.is_none())? else { break };
             let turn = &looked_at.turn;
-            if looked_at.has(&trail.path) || trail.older.iter().any(|older| looked_at.has(older)) {
+            let is_named = looked_at.has(&trail.path) || trail.older.iter().any(|older| looked_at.has(older));
+            if is_named || self.has_another_name(turns.timeline, number, trail)? {
                 let state = turns.timeline.checkpoint(number, Side::After)?;
-                self.rename(&state, trail)?;
+                self.rename(state.worktree, trail)?;
                 if self.is_committed(&state, trail.path.as_bstr(), parents)? {
                     break;
                 }
@@ -490,6 +566,14 @@ impl<'v, 'r> Blame<'v, 'r> {
         Ok(())
     }
 
+    /// Whether a file had another name at the end of a turn, by which it is gone to from here on.
+    fn has_another_name(&self, timeline: &Stored<'_>, number: u64, trail: &mut Trail) -> Result<bool> {
+        let Some(tree) = self.worktree_in(timeline.checkpoint_id(number, Side::After)?)? else { return Ok(false) };
+        let name = trail.path.clone();
+        self.rename(tree, trail)?;
+        Ok(trail.path != name)
+    }
+
     /// Whether what a state has of a file was committed in what these commits stand on.
     fn is_committed(&self, state: &Checkpoint, path: &BStr, parents: &[ObjectId]) -> Result<bool> {
         let (Some(head), false) = (state.head.commit, parents.is_empty()) else { return Ok(false) };
@@ -498,16 +582,22 @@ impl<'v, 'r> Blame<'v, 'r> {
         {
             return Ok(false);
         }
-        parents.iter().try_fold(false, |is, parent| Ok(is || self.objects.is_ancestor(head, *parent)?))
+        // What was deleted there git does not follow.
+        let has_it = |parent: ObjectId| -> Result<bool> {
+            let is_there = self.objects.tree_file(self.objects.commit_tree(parent)?, path)?.is_some();
+            Ok(is_there && self.objects.is_ancestor(head, parent)?)
+        };
+        parents.iter().try_fold(false, |is, parent| Ok(is || has_it(*parent)?))
     }
 
     /// Takes the lines out of those that are left that a turn wrote, and goes to the version before it.
     fn written(&self, turns: &Turns<'_, 'r>, turn: &Turn, trail: &mut Trail) -> Result<()> {
-        let (path, now) = (trail.path.clone(), trail.now.clone());
+        let (path, now, tree) = (trail.path.clone(), trail.now.clone(), trail.tree);
         let before = self.before(turns.timeline, turn, trail)?;
         let its = trail.go_to(with_ends_of(&now, before));
-        let lines = its.iter().map(|(here, _)| *here).collect();
-        let steps = self.steps(turns.timeline, turn, path.as_bstr(), &now, lines)?;
+        let lines = its.iter().map(|(here, _)| *here);
+        let steps =
+            self.steps(turns.timeline, turn, Trail { tree, ..Trail::new(path.clone(), Vec::new(), now, lines) })?;
         for (step, line) in its.into_iter().map(|(here, line)| (steps.get(&here), line)) {
             if is_its(turn, path.as_bstr(), step) {
                 trail.found.insert(line, (by(turn, step, turns.worktree.clone()), turn.ended_at.clone()));
@@ -526,56 +616,71 @@ impl<'v, 'r> Blame<'v, 'r> {
         {
             trail.older.insert(0, unquoted(&from).unwrap_or_else(|| from.into()));
         }
-        self.rename(&state, trail)?;
+        self.rename(state.worktree, trail)?;
         self.at(&state, trail.path.as_bstr())
     }
 
-    /// Goes by the older name where a state has only that.
-    fn rename(&self, state: &Checkpoint, trail: &mut Trail) -> Result<()> {
-        let is_there =
-            |path: &BString| Ok::<_, anyhow::Error>(self.objects.tree_file(state.worktree, path.as_bstr())?.is_some());
-        if is_there(&trail.path)? {
-            return Ok(());
-        }
-        for at in 0..trail.older.len() {
-            if is_there(&trail.older[at])? {
-                trail.path = trail.older.remove(at);
-                break;
+    /// Goes by the older name where a tree has only that.
+    fn rename(&self, tree: ObjectId, trail: &mut Trail) -> Result<()> {
+        let is_there = |path: &BString| Ok::<_, anyhow::Error>(self.objects.tree_file(tree, path.as_bstr())?.is_some());
+        if !is_there(&trail.path)? {
+            let mut older = None;
+            for at in 0..trail.older.len() {
+                if is_there(&trail.older[at])? {
+                    older = Some(trail.older.remove(at));
+                    break;
+                }
             }
+            if let (None, Some(later)) = (&older, trail.tree) {
+                older = self.older_name(tree, later, &trail.path)?;
+            }
+            let Some(older) = older else {
+                // It came since: nothing below has it under another name.
+                trail.tree = None;
+                return Ok(());
+            };
+            trail.path = older;
         }
+        trail.tree = Some(tree);
         Ok(())
     }
 
+    /// What a file was called in a tree that is not there any more under that name in a later one.
+    fn older_name(&self, tree: ObjectId, later: ObjectId, path: &BString) -> Result<Option<BString>> {
+        let state = |slot: TreeSlot| {
+            slot.and_then(|(mode, id)| Some(FileState { kind: file_kind(mode.kind())?, id, mode: 0o644 }))
+        };
+        let changes = self.objects.tree_changes(tree, later)?.into_iter();
+        let changes = changes.map(|(name, change)| (name, Change::new(state(change.from), state(change.to))));
+        let files = changes.filter(|(name, change)| name == path || (change.from.is_some() && change.to.is_none()));
+        Ok(Checkpoints::new(self.view.repo).came_from(&files.collect())?.remove(path))
+    }
+
     /// The steps of a turn that wrote these lines of a file.
-    fn steps(
-        &self,
-        timeline: &Stored<'_>,
-        turn: &Turn,
-        path: &BStr,
-        content: &[u8],
-        lines: Vec<usize>,
-    ) -> Result<BTreeMap<usize, Step>> {
-        let mut found = BTreeMap::new();
-        let mut trail = Trail::new(path.to_owned(), Vec::new(), content.to_vec(), lines);
+    fn steps(&self, timeline: &Stored<'_>, turn: &Turn, mut trail: Trail) -> Result<BTreeMap<usize, Step>> {
+        let (mut found, content) = (BTreeMap::new(), trail.now.clone());
         for number in (1..=timeline.last_step(turn.turn)?).rev() {
             if trail.left.is_empty() {
                 break;
             }
             let Some(step) = timeline.step(turn.turn, number)? else { continue };
-            let (files, name) = (timeline.step_files(turn.turn, number)?, quoted(trail.path.as_bstr()));
-            let Some(file) = files.into_iter().find(|file| file.path == name) else { continue };
-            let after = self.at(&states::after(timeline, turn, number)?, trail.path.as_bstr())?;
-            trail.go_to(with_ends_of(content, after));
-            let before = states::before(timeline, turn, number)?;
-            if let Some(from) = file.from
-                && self.objects.tree_file(before.worktree, trail.path.as_bstr())?.is_none()
-            {
-                trail.path = unquoted(&from).unwrap_or_else(|| from.into());
+            if !self.is_in_step(timeline, &step, &mut trail)? {
+                continue;
             }
-            let its = trail.go_to(with_ends_of(content, self.at(&before, trail.path.as_bstr())?));
+            let after = self.at(&states::after(timeline, turn, number)?, trail.path.as_bstr())?;
+            trail.go_to(with_ends_of(&content, after));
+            let before = states::before(timeline, turn, number)?;
+            self.rename(before.worktree, &mut trail)?;
+            let its = trail.go_to(with_ends_of(&content, self.at(&before, trail.path.as_bstr())?));
             found.extend(its.into_iter().map(|(_, line)| (line, step.clone())));
         }
         Ok(found)
+    }
+
+    /// The files of a state that is kept so.
+    fn worktree_in(&self, state: Option<ObjectId>) -> Result<Option<ObjectId>> {
+        let entry = state.map(|state| self.objects.tree_entry(state, "worktree".into())).transpose()?.flatten();
+        Ok(entry.map(|(_, tree)| tree))
     }
 
     fn at(&self, state: &Checkpoint, path: &BStr) -> Result<Vec<u8>> {
@@ -618,8 +723,8 @@ pub fn written_by(view: &View<'_>, timeline: &Stored<'_>, turn: &Turn, path: &BS
         return Ok(Vec::new());
     }
     let count = content.lines().count();
-    let its =
-        blame.lines_of_turn(timeline, turn, &mut Trail::new(path.to_owned(), Vec::new(), content, 0..count), None)?;
+    let mut trail = Trail::new(path.to_owned(), Vec::new(), content, 0..count).of_tree(tree);
+    let its = blame.lines_of_turn(timeline, turn, &mut trail, None)?;
     Ok(its.into_iter().map(|(line, step)| (line + 1, by(turn, step.as_ref(), None))).collect())
 }
 

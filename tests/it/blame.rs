@@ -280,19 +280,119 @@ fn a_step_that_only_renames_a_file_wrote_none_of_its_lines() {
     }
 }
 
+/// The lines of a file that a turn's record says that it wrote, from and to.
+fn traced(repo: &Sandbox, turn: &str, path: &str) -> Vec<(u64, u64)> {
+    let (_, traced) = repo.json(["show", turn, "--format=agent-trace"]);
+    let files = traced["trace"]["files"].as_array().expect("files").clone();
+    let file = files.into_iter().find(|file| file["path"] == path).expect("the file");
+    let ranges = file["conversations"].as_array().expect("conversations").iter().map(|one| one["ranges"].clone());
+    let ranges = ranges.flat_map(|ranges| ranges.as_array().cloned().expect("ranges"));
+    let line = |range: &Value, end: &str| range[end].as_u64().expect("a line");
+    ranges.map(|range| (line(&range, "start_line"), line(&range, "end_line"))).collect()
+}
+
+#[test]
+fn a_line_keeps_its_writer_over_all_names_that_the_user_gives_its_file() {
+    // When the user gives it which name, and commits it.
+    let stories = [
+        "turn; mv f g; turn b",
+        "turn; git mv f g || mv f g; turn b; git commit -qam mine",
+        "turn, mv f g; turn b",
+        "turn, mv f g, commit; turn b; mv g h",
+        "turn; mv f g; turn b; mv g h; turn b; git add -A; git commit -qm mine",
+        "turn; turn b, mv f g; turn b",
+        "turn; turn b, agent mv f q, mv q g; git commit -qam mine; turn b",
+        "turn; turn b, agent mv f q, mv q g, git commit -qam mine; turn b",
+        "turn; git mv f g || mv f g; git commit -qa --amend -m mine",
+        "turn; git mv f g || mv f g; git add -A; git commit -qm mine; turn b",
+    ];
+    for (mode, new) in [(Mode::Commit, false), (Mode::Commit, true), (Mode::Ghost, false)] {
+        for story in stories {
+            let repo = Sandbox::new();
+            let lines: String = (1..=20).map(|line| format!("user{line}\n")).collect();
+            repo.sh("git config notes.rewriteRef refs/notes/oxundo; echo b >b; git add b; git commit -qm b");
+            if !new {
+                repo.commit("f", &lines);
+            }
+            if mode == Mode::Ghost {
+                repo.git(["config", "oxundo.mode", "ghost"]);
+            }
+            let mut calls = 0;
+            for act in story.split("; ") {
+                let mut parts = act.split(", ");
+                let first = parts.next().expect("a part");
+                if !first.starts_with("turn") {
+                    repo.sh(&format!("{act} || :"));
+                    tick();
+                    continue;
+                }
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                calls += 1;
+                let (path, script) = match first {
+                    "turn" if new => ("f", "seq 30 | sed 's/^/old /' >f; echo its >>f"),
+                    "turn" => ("f", "sed -i s/^user10$/its/ f"),
+                    _ => ("b", "echo more >>b"),
+                };
+                call(&repo, "s", calls, "Write", &json!({"file_path": repo.path(path)}), script);
+                for part in parts {
+                    match part.strip_prefix("agent ") {
+                        Some(script) => {
+                            calls += 1;
+                            call(&repo, "s", calls, "Bash", &json!({"command": "x"}), script);
+                        }
+                        None => drop(repo.sh(&format!("{part} || :"))),
+                    }
+                    tick();
+                }
+                if act.contains(", ") {
+                    calls += 1;
+                    call(&repo, "s", calls, "Write", &json!({"file_path": repo.path("b")}), "echo more >>b");
+                }
+                hook(&repo, "s", "Stop", &json!({}));
+            }
+            let path = ["h", "g"].into_iter().find(|path| repo.exists(path)).expect("it is there");
+            let all = told(&repo, &[], path);
+            let its: Vec<&String> = all.iter().filter(|line| line.starts_with("its ")).collect();
+            assert_eq!(its, ["its 1.1"], "{mode:?}, {new}: {story}: {all:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_record_of_what_a_turn_wrote_knows_of_lines_in_whose_place_the_user_has_saved() {
+    let lines: String = (1..=20).map(|line| format!("user{line}\n")).collect();
+    // What a call does, what the user saves then, and what of which file is the turn's in its commit.
+    for (script, saves, path, wanted) in [
+        ("sed -i s/^user5$/its/ f", "sed -i s/^user15$/mine/ f", "f", [(5, 5)]),
+        ("sed -i s/^user5$/its/ f", "sed -i '1imine' f; sed -i s/^user15$/mine/ f", "f", [(5, 5)]),
+        ("seq 9 | sed s/^/its/ >f2", "sed -i s/^its3$/mine/ f2", "f2", [(1, 9)]),
+        ("seq 9 | sed s/^/its/ >f2", "sed -i /^its3$/d f2", "f2", [(1, 9)]),
+        ("seq 9 | sed s/^/its/ >f2", "mv f2 f3; echo mine >>f3", "f3", [(1, 9)]),
+        ("seq 9 | sed s/^/its/ >f2", "sed -i s/^its3$/mine/ f2; mv f2 f3", "f3", [(1, 9)]),
+    ] {
+        for others in [false, true] {
+            let repo = Sandbox::new();
+            repo.commit("f", &lines);
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            if others {
+                hook(&repo, "o", "UserPromptSubmit", &json!({}));
+            }
+            call(&repo, "s", 1, "Bash", &json!({"command": "x"}), script);
+            repo.sh(saves);
+            tick();
+            if others {
+                call(&repo, "o", 1, "Edit", &json!({"file_path": repo.path("b")}), "echo b >b");
+                hook(&repo, "o", "Stop", &json!({}));
+            }
+            hook(&repo, "s", "Stop", &json!({}));
+            assert!(!repo.git(["show", "--format=", "HEAD"]).contains("+mine"), "the user's line is not committed");
+            assert_eq!(traced(&repo, "1", path), wanted, "{script}; {saves}; {others}");
+        }
+    }
+}
+
 #[test]
 fn a_record_of_what_a_turn_wrote_has_no_line_that_came_along_with_a_file() {
-    let traced = |repo: &Sandbox, turn: &str, path: &str| {
-        let (_, traced) = repo.json(["show", turn, "--format=agent-trace"]);
-        let files = traced["trace"]["files"].as_array().expect("files").clone();
-        let file = files.into_iter().find(|file| file["path"] == path).expect("the file");
-        let ranges = file["conversations"][0]["ranges"].clone();
-        serde_json::from_value::<Vec<std::collections::BTreeMap<String, u64>>>(ranges)
-            .expect("ranges")
-            .into_iter()
-            .map(|range| (range["start_line"], range["end_line"]))
-            .collect::<Vec<_>>()
-    };
     for (mode, moves) in [(Mode::Commit, "git mv f g"), (Mode::Commit, "mv f g"), (Mode::Ghost, "mv f g")] {
         let repo = Sandbox::new();
         repo.commit("f", &(1..=20).map(|line| format!("user{line}\n")).collect::<String>());
