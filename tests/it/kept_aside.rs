@@ -156,6 +156,30 @@ fn on_another_file_system_it_is_copied_compared_and_only_then_removed() {
 }
 
 #[test]
+fn on_another_file_system_no_half_of_a_copy_stays_where_somebody_has_taken_its_place() {
+    let script = "strace -V >/dev/null || exit 77
+         echo '*.log' >.gitignore; git add .gitignore; git commit -qm rules; echo one >1.log; sleep 0.01; echo two2 >2.log
+         oxundo run --ghost -- sh -ec 'mv 1.log t; mv 2.log 1.log; mv t 2.log; echo its >>README.txt'
+         for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+             rm -rf ../again; cp -a . ../again; rm -rf ../../git-again; cp -a ../../git ../../git-again
+             (cd ../again; export GIT_DIR=$(realpath ../../git-again); git config core.worktree $PWD
+              strace -o ../../trace -e trace=renameat2 -e inject=renameat2:signal=KILL:when=$n oxundo undo || :
+              [ -e 1.log ] || echo mine >1.log
+              oxundo status
+              if find . -name '.oxundo-tmp*' | grep .; then exit 1; fi
+              cat 1.log 2.log ../../git-again/oxundo/aside/*/* 2>/dev/null | sort -u >../../all
+              grep -qx one ../../all; grep -qx two2 ../../all; cat ../../trace >>../../traces)
+         done
+         grep -q SIGKILL ../../traces || exit 77";
+    if let Some((_repo, output)) = across(script) {
+        if output.code == 77 {
+            return announce("SKIPPED: there is no strace here, or it may trace nothing");
+        }
+        output.success();
+    }
+}
+
+#[test]
 fn what_a_turn_moved_and_did_not_make_does_not_expire() {
     // What is copied without its time and then removed is known by its size alone: undo says where it is.
     for (mode, work, is_copied) in [
@@ -540,6 +564,53 @@ fn what_was_copied_or_changed_places_goes_back_as_what_was_moved() {
         repo.files().assert_is(&before, &format!("undo of two, of {work}"));
         repo.oxundo(["redo", "2"]).success();
         repo.files().assert_is(&both, &format!("redo of two, of {work}"));
+    }
+}
+
+#[test]
+fn what_changed_places_or_names_and_was_taken_out_is_where_it_was_by_undo_of_that() {
+    let setup = "git config oxundo.maxFileSize 100; printf '*.log\\nbuild\\n' >.gitignore; git add .; git commit -qm rules
+        for n in 1 2; do { echo $n; head -c 200 /dev/zero; } >$n.big; echo $n$n >$n.log; mkdir -p $n/build; echo $n >$n/build/x; sleep 0.01; done";
+    let swap = |one: &str, other: &str| format!("mv {one} t; mv {other} {one}; mv t {other}; echo its >>README.txt");
+    let works = [
+        swap("1.big", "2.big"),
+        swap("1.log", "2.log"),
+        swap("1/build", "2/build"),
+        "mv 1.big 3.big; mv 2.big 1.big; echo its >>README.txt".to_owned(),
+        "mv 1.log 3.log; mv 2.log 1.log; echo its >>README.txt".to_owned(),
+        "mv 1.log 3.log; mv 1.big 3.big; mkdir 3; mv 1/build 3/build; echo its >>README.txt".to_owned(),
+        "mv 1.log 1.txt; mv 2.log 1.log; mv 2.big 2.log; echo its >>README.txt".to_owned(),
+    ];
+    let commands: [&[&str]; 4] =
+        [&["undo", "--revert"], &["undo", "--only", "1"], &["branch", "x", "1:before"], &["undo", "--", ":/"]];
+    for work in &works {
+        for command in commands {
+            let repo = Sandbox::new();
+            repo.sh(setup);
+            let before = repo.files();
+            repo.turn(Mode::Ghost, work);
+            let after = repo.files();
+            repo.oxundo(command).success();
+            repo.files().assert_is(&before, &format!("{work}; {command:?}"));
+            if command.contains(&"--") {
+                // It is no turn that undo takes back.
+                repo.redo();
+                repo.files().assert_is(&after, &format!("{work}; {command:?}; redo"));
+                continue;
+            }
+            for _ in 0..2 {
+                repo.undo();
+                repo.files().assert_is(&after, &format!("{work}; {command:?}; undo"));
+                repo.redo();
+                repo.files().assert_is(&before, &format!("{work}; {command:?}; undo; redo"));
+            }
+            repo.undo();
+            repo.undo();
+            repo.files().assert_is(&before, &format!("{work}; {command:?}; undo; undo"));
+            repo.redo();
+            repo.files().assert_is(&after, &format!("{work}; {command:?}; undo; undo; redo"));
+            repo.assert_sound();
+        }
     }
 }
 

@@ -104,7 +104,7 @@ impl<'a> Aside<'a> {
     }
 
     /// Puts an end to what a kill left half done.
-    fn settle(&self) -> Result<()> {
+    pub fn settle(&self) -> Result<()> {
         for half in [self.half(), self.gone()].into_iter().filter(|half| half.symlink_metadata().is_ok()) {
             remove_tree(&half)?;
         }

@@ -120,7 +120,7 @@ impl<'a> Files<'a> {
         self.look_again()?;
         // What is in something else goes before that, and comes after it.
         for (number, aside) in plan.aside.iter().enumerate().rev().filter(|(_, aside)| aside.out) {
-            if !self.is_past(plan, aside)? {
+            if !self.is_past(plan, number, aside)? {
                 self.move_aside(number, aside)?;
                 self.check_moved(plan, aside)?;
             }
@@ -356,11 +356,12 @@ impl<'a> Files<'a> {
 
     /// Whether there is nothing to do any more of a move out of the worktree, however much of the plan was done. What somebody else
     /// has put into its place is left.
-    fn is_past(&mut self, plan: &Plan, aside: &AsideMove) -> Result<bool> {
+    fn is_past(&mut self, plan: &Plan, number: usize, aside: &AsideMove) -> Result<bool> {
         if !self.lenient {
             return Ok(false);
         }
-        let one = Aside::new(self.repo, self.outs.journal(), 0, aside);
+        let one = Aside::new(self.repo, self.outs.journal(), number, aside);
+        one.settle()?;
         let Some(is_there) = one.is_at(aside.path.as_bstr()) else {
             return Ok(self.has_moved_on(plan, aside)? || self.is_replaced(plan, aside)?);
         };

@@ -5,7 +5,7 @@ use crate::git::checkpoint::captured::with_mode;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
 use crate::git::scan::ignore::{Ignored, rules_of};
-use crate::git::scan::nested::{own_state, whole_state};
+use crate::git::scan::nested::{own_part, own_state, whole_state};
 use crate::git::worktree::names::is_storable;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{
@@ -147,16 +147,26 @@ impl Checkpoints<'_> {
             let change = moved.entry(exact::decode(path).unwrap_or_default()).or_insert(Change::new(None, None));
             change.to = Some(aside);
         }
-        for AsideMove { path, store, out, .. } in &turn.moved {
+        for AsideMove { path, store, out, state, .. } in &turn.moved {
             let [side, other] = if *out { [before, after] } else { [after, before] };
             // Where it came from under another name: an ignored name is in no list.
             let came = turn.moved.iter().find(|it| !out && it.out && it.store == *store);
             let came = came.and_then(|it| Self::left_at(before, it.path.as_bstr(), store));
             let [there, gone] = [side, other].map(|state| Self::left_at(state, path.as_bstr(), store));
+            // What is there on both sides has changed places with another.
+            let changes_places = turn.moved.iter().any(|it| it.out != *out && it.path == *path)
+                && there.as_ref().map(|it| &it.state) != gone.as_ref().map(|it| &it.state);
             // It was about to be moved, and was not: the command failed, and was rolled back.
-            let (aside @ Some(_), None) = (there.or(came), gone) else { continue };
-            let change = if *out { Change::new(aside, None) } else { Change::new(None, aside) };
-            moved.insert(path.clone(), change);
+            let is_past = gone.is_none() || changes_places;
+            // What is ignored is in no list, on neither side.
+            let ignored = || {
+                // A directory has none of its own.
+                let own = Some(own_part(state.as_deref()?)).filter(|own| own.contains(' '));
+                Some(Aside { store: store.clone(), state: own, tree: None })
+            };
+            let Some(aside) = there.or(came).or_else(ignored).filter(|_| is_past) else { continue };
+            let change = moved.entry(path.clone()).or_insert(Change::new(None, None));
+            *(if *out { &mut change.from } else { &mut change.to }) = Some(aside);
         }
         Ok(moved)
     }

@@ -162,8 +162,12 @@ pub fn whole_state(skipped: &Skipped) -> Option<String> {
 /// The part of a skipped item's state that must still be the same when it is moved aside: a directory is moved
 /// with everything in it.
 pub fn own_state(skipped: &Skipped) -> Option<String> {
-    let state = skipped.state.as_deref().filter(|state| !state.starts_with(TREE_STATE))?;
+    skipped.state.as_deref().filter(|state| !state.starts_with(TREE_STATE)).map(own_part)
+}
+
+/// Likewise, of a state.
+pub fn own_part(state: &str) -> String {
     // What else is in it tells which file it is.
     let own: Vec<&str> = state.split(' ').take(2).collect();
-    Some(own.join(" "))
+    own.join(" ")
 }

@@ -57,10 +57,15 @@ pub fn identity_of(path: &Path) -> Option<String> {
 }
 
 /// A fingerprint of all that is at a path outside the worktree, or in it, and of all below: names, kinds, modes, and the sizes and
-/// times of what is no directory. A rename changes none of it, nor does a copy. `None` where nothing is there.
+/// times of what is no directory. A rename changes none of it, nor does a copy. A file's begins with its state. `None` where
+/// nothing is there.
 pub fn state_of(top: &Path) -> Option<String> {
+    let about = lstat(top).ok()?;
+    if let Some(state) = file_state(&about) {
+        return Some(format!("{state} {:o}", about.st_mode));
+    }
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-    let mut rest = vec![(top.to_owned(), lstat(top).ok()?)];
+    let mut rest = vec![(top.to_owned(), about)];
     while let Some((path, stat)) = rest.pop() {
         hasher.update(path.strip_prefix(top).unwrap_or(&path).as_os_str().as_bytes());
         hasher.update(format!("\0{}", stat.st_mode).as_bytes());
