@@ -896,6 +896,47 @@ fn what_comes_when_nothing_is_at_work_in_the_background_any_more_is_the_users() 
 }
 
 #[test]
+fn what_the_user_saved_before_all_that_may_go_on_is_theirs() {
+    let listed = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
+    let bash = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "x"}});
+    let saves = "sed -i s/8/mine/ both.txt; echo mine >mine.txt";
+    for mode in Mode::BOTH {
+        for story in
+            ["a prompt without a call", "two shells, of which one never ends", "the same, and something is listed"]
+        {
+            let repo = begun(mode, "true");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            if story == "a prompt without a call" {
+                hook(&repo, "s", "Stop", &listed);
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                user(&repo, saves);
+                hook(&repo, "s", "Stop", &listed);
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            } else {
+                user(&repo, saves);
+                hook(&repo, "s", "PreToolUse", &bash("one"));
+                hook(&repo, "s", "PreToolUse", &bash("two"));
+                hook(&repo, "s", "PostToolUse", &bash("two"));
+                if story.ends_with("listed") {
+                    hook(&repo, "s", "Stop", &listed);
+                }
+            }
+            ends(&repo);
+            let turns = repo.log();
+            assert_eq!(turns.len(), 1, "{story}: {turns:?}");
+            assert_eq!(repo.json(["show", "1"]).1["files"].as_array().map(Vec::len), Some(1), "{story}");
+            let after = repo.state();
+            repo.undo();
+            repo.assert_file("a.txt", "a\n", "what is the agent's goes");
+            repo.assert_file("both.txt", LINES.replace('8', "mine"), "what is the user's stays");
+            repo.assert_file("mine.txt", "mine\n", "it is the user's");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        }
+    }
+}
+
+#[test]
 fn what_the_user_leaves_out_of_their_commit_of_a_name_that_a_call_gave_stays_uncommitted() {
     // What the call does, and what the user commits of it.
     for (moves, commits) in [
@@ -1214,15 +1255,16 @@ fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_session_ha
             assert_eq!(repo.log().len(), 1, "a prompt that changed nothing is no turn");
         }
         assert!(!repo.git(["log", "-p"]).contains("+mine"), "it is in no commit");
-        // What is at work in the background may be a command, whose call was told of in another turn.
+        // What is at work in the background changes what it likes, but only from then on where it is listed.
         hook(&repo, "s", "UserPromptSubmit", &json!({}));
-        repo.sh("echo late >>a.txt");
+        user(&repo, "echo mine >>staged.txt");
         hook(&repo, "s", "Stop", &json!({"background_tasks": [{"status": "running"}]}));
         repo.sh("echo later >>a.txt");
         ends(&repo);
         assert_eq!(repo.log().len(), 2);
         repo.oxundo(["undo", "--steps", "2"]).success();
         repo.assert_file("a.txt", "a\n", "the agent's is undone");
+        repo.assert_file("staged.txt", "s\nmine\n", "the user's stays");
         repo.assert_file("late.txt", "l\nmine\nmine\n", "the user's stays");
     }
 }

@@ -715,13 +715,13 @@ fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, bound
 
 /// Has a session go on after an end of its prompt. What the user has saved by then, outside of its calls, is theirs.
 fn go_on_after_end(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
-    let was = turn.origin.at_work_after();
+    let told = calls::in_open_turn(locked.repo);
+    // As it was until now: what goes on from here on may change anything.
+    let is_known = turn.origin.at_work_after().is_none() && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
     turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
     turn.session = turn.session.or_else(|| call.part.session.clone());
-    let told = calls::in_open_turn(locked.repo);
-    let is_listed = was.is_none() && turn.origin.at_work_after().is_some();
-    let is_known = is_listed && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
-    let found = is_known.then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
+    let is_listed = turn.origin.at_work_after().is_some();
+    let found = (is_known && is_listed).then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
     amend_with(locked, &turn, "go on", found.as_ref())
 }
 

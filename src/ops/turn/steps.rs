@@ -331,7 +331,10 @@ fn put(
     let before = seen.before.as_ref().unwrap_or(last);
     let delta = checkpoints.delta(turn, before, &seen.after)?;
     // What a call has saved in something beyond the limits is not the user's, though no record has it.
-    if delta.is_empty() && touched_beyond_limits(before, &seen.after).is_empty() {
+    let is_nothing = delta.is_empty() && touched_beyond_limits(before, &seen.after).is_empty();
+    // What was found is not the work of another call of which nothing tells the end.
+    let unknown = told.iter().filter(|other| other.told != call.told && other.is_unknown());
+    if is_nothing && (seen.before.is_none() || !is_any_at_large(locked.repo, unknown)) {
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
