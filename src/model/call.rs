@@ -270,6 +270,11 @@ impl ToolCall {
         begins_in(self, other) && begins_in(other, self)
     }
 
+    /// Until when, by the clock of files, it changed something if nothing tells of its end and no process carried it out.
+    pub fn latest(&self) -> Option<u64> {
+        Some(self.clock?.saturating_add(OWN_WORK.unsigned_abs() * 1_000_000_000))
+    }
+
     /// How old it is, in seconds, by these two clocks: the second one is never set, and only begins anew with the system,
     /// which no call outlasts.
     pub fn age(&self, since_began: Option<i64>, since_boot: i64) -> Option<i64> {

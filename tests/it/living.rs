@@ -805,6 +805,58 @@ fn after_escape_in_the_middle_of_a_call_undo_is_not_busy() {
 }
 
 #[test]
+fn what_the_user_saves_after_a_call_was_denied_is_theirs_from_the_next_call_on() {
+    for denied in ["Bash", "Edit"] {
+        for next in ["Bash", "Edit", "none"] {
+            let repo = Sandbox::new();
+            repo.sh("mkfifo ../home/more; seq 9 >f; echo g >g; git add .; git commit -qm files");
+            let file = repo.path("f").display().to_string();
+            let about = |tool: &str, id: u32| {
+                format!(
+                    ",\"tool_name\":\"{tool}\",\"tool_use_id\":\"t{id}\",\"tool_input\":{{\"file_path\":\"{file}\"}}"
+                )
+            };
+            let mut lines = vec![
+                call(BEGIN, 1, ""),
+                call(CALL, 1, &about("Edit", 1)),
+                "sed -i s/^1$/its/ f".to_owned(),
+                call(CALLED, 1, &about("Edit", 1)),
+                call(CALL, 1, &about(denied, 2)),
+                "touch ../home/at-work; read line <../home/more".to_owned(),
+            ];
+            if next != "none" {
+                lines.push(call(CALL, 1, &about(next, 3)));
+                lines.push("sed -i s/^9$/its/ f".to_owned());
+                lines.push(call(CALLED, 1, &about(next, 3)));
+            }
+            lines.push(call(END, 1, ""));
+            std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+            let mut agent =
+                repo.git_command(["-c", "alias.agent=!sh ../home/agent", "agent"]).spawn().expect("start an agent");
+            repo.wait_for("at-work");
+            // It began long ago.
+            call_began(&repo, "2001");
+            repo.sh(r#"perl -pi -e 's/"clock":(\d+)/q("clock":) . ($1 - 20_000_000_000)/e' .git/oxundo/calls"#);
+            repo.sh("sed -i s/^5$/mine/ f; echo mine >>g; echo mine >new; true >../home/more");
+            agent.wait().expect("it ends");
+            let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+            // Without another call nobody knows what it was that was not denied.
+            assert_eq!(its.contains("+mine"), next == "none", "{denied}, {next}: {its}");
+            if next == "none" {
+                continue;
+            }
+            let after = repo.state();
+            repo.undo();
+            repo.assert_file("f", "1\n2\n3\n4\nmine\n6\n7\n8\n9\n", "the agent's goes, and what is the user's stays");
+            repo.assert_file("g", "g\nmine\n", "it is the user's");
+            repo.assert_file("new", "mine\n", "it is the user's");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        }
+    }
+}
+
+#[test]
 fn a_call_that_outlasts_its_prompt_is_still_its_sessions() {
     for outlasts in [true, false] {
         let repo = repo(Mode::Commit);

@@ -185,13 +185,22 @@ pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
     let Some(turn) = view.open_turn()? else { return Ok(()) };
     for call in in_open_turn(view.repo).iter().filter(|call| call.ended_at.is_none()) {
         let Some(part) = at_work(&turn).find(|part| part.session == call.session) else { continue };
-        let since_began = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
-        let age = call.age(since_began, since_boot());
-        if call.is_in_flight(age, others_of(part).as_deref()) {
+        if is_in_flight(call, part) {
             return Err(in_flight(&turn, call, part).into());
         }
     }
     Ok(())
+}
+
+fn is_in_flight(call: &ToolCall, part: &Participant) -> bool {
+    let since_began = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
+    call.is_in_flight(call.age(since_began, since_boot()), others_of(part).as_deref())
+}
+
+/// The calls of a session that are in flight no more, though nothing has told of their ends: they were denied, most often.
+pub fn given_up(repo: &Repo, part: &Participant) -> Vec<ToolCall> {
+    let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none() && !call.is_known;
+    in_open_turn(repo).into_iter().filter(|call| is_its(call) && !is_in_flight(call, part)).collect()
 }
 
 /// The processes of a session's agent, but for those by which this one comes about: a terminal of the agent's, in which this

@@ -97,6 +97,10 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     };
     if let Some(tool) = call.tool.as_ref().filter(|_| step != SessionStep::Nothing) {
         let tool = &as_begun(repo, tool);
+        if adapter(&call.part.agent).is_some_and(|adapter| adapter.all_calls) {
+            // Evidence is less than the call.
+            let _ = steps::record_given_up(&mut locked, &call.part);
+        }
         let found = match adapter(&call.part.agent) {
             // Evidence is less than the call.
             Some(_) => steps::found_before(&locked, tool).unwrap_or_default(),

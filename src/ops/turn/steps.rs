@@ -215,6 +215,38 @@ pub fn record_ended_with_prompt(locked: &mut Locked<'_>, part: &Participant) -> 
     calls::end_all(locked.repo, part)
 }
 
+/// A session that tells of each call goes on to the next one, and calls of it are in flight no more of which nothing told the end.
+/// What has changed since is theirs only as far as it is older than they can have lasted.
+pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()> {
+    let Some(turn) = locked.open_turn()? else { return Ok(()) };
+    let Some(part) = turn.origin.part_of(part) else { return Ok(()) };
+    for call in calls::given_up(locked.repo, part) {
+        let Some(latest) = call.latest().filter(|_| Worktree::new(locked.repo).local_device().is_some()) else {
+            continue;
+        };
+        calls::record(locked.repo, part, &call.tool, true)?;
+        let (checkpoints, told) = (Checkpoints::new(locked.repo), calls::in_open_turn(locked.repo));
+        let Some(call) = told.iter().find(|told| told.told.0 == call.told.0) else { continue };
+        let last = last_known(locked, &turn)?;
+        let found = found_state(locked, &last, &told, call)?;
+        let known = found.as_ref().unwrap_or(&last);
+        let in_flight = |other: &ToolCall| other.ended_at.is_none();
+        let now = but_for(locked, Since::look_within(locked, &turn)?.into_state(), known, &told, in_flight)?;
+        let changed = checkpoints.file_changes(known, &now)?;
+        let reach = Reach::of(locked.repo, &call.tool);
+        let is_its = |path: &&BString| {
+            let is_reached = reach == Reach::Anywhere || reach == Reach::File((*path).clone());
+            is_reached && Worktree::new(locked.repo).is_older(path.as_bstr(), latest)
+        };
+        let after = checkpoints.with_paths_of(known, &now, changed.keys().filter(is_its))?;
+        let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
+        let seen = Seen { before: found, after, is_named: false };
+        put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
+        calls::record_look(locked.repo, part, &call.tool, Looked::File)?;
+    }
+    Ok(())
+}
+
 /// What a session had at work in the background, which began behind this step, is over: what has changed since the last one, other
 /// than by calls in flight, is a step of its own. Gives the last step.
 pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participant, from: u64) -> Result<u64> {
