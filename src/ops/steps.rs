@@ -6,7 +6,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
 use crate::model::merge::Edits;
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -177,7 +177,7 @@ fn under_names_of_now(
     deltas: Vec<(u64, Delta)>,
     present: &Checkpoint,
 ) -> Result<Vec<Delta>> {
-    let (checkpoints, mut known) = (Checkpoints::new(view.repo), BTreeSet::new());
+    let (checkpoints, mut known, mut made) = (Checkpoints::new(view.repo), BTreeSet::new(), BTreeSet::new());
     let mut all = Vec::new();
     for (step, mut delta) in deltas {
         let mut gone = Vec::new();
@@ -187,15 +187,17 @@ fn under_names_of_now(
             }
         }
         known.extend(delta.files.keys().cloned());
+        let is_made = |change: &Change<Option<FileState>>| change.from.is_some() && change.to.is_none();
         if !gone.is_empty() {
             let after = states::after(&view.timeline, turn, step)?;
             let moved = checkpoints.surely_came_from(&checkpoints.file_changes(&after, present)?)?;
-            for (new, old) in moved.into_iter().filter(|(new, old)| gone.contains(old) && !known.contains(new)) {
+            for (new, old) in moved.into_iter().filter(|(new, old)| gone.contains(old) && !made.contains(new)) {
                 if let Some(change) = delta.files.remove(&old) {
                     delta.files.insert(new, change);
                 }
             }
         }
+        made.extend(delta.files.iter().filter(|(_, change)| is_made(change)).map(|(path, _)| path.clone()));
         all.push(delta);
     }
     Ok(all)

@@ -232,6 +232,85 @@ fn what_a_session_did_and_is_undone_is_nothing_to_undo() {
     assert_eq!(repo.json(["undo", "--session", "three"]).1["error"]["code"], "not_found");
 }
 
+/// Two sessions at work, whose calls these acts are: the session, the tool, what it is about or nothing, and what it does.
+fn acted(acts: &[(&str, &str, &str, &str)]) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh("seq 20 >f; seq 20 >g; git add .; git commit -qm files");
+    for session in ["a", "b"] {
+        steps::hook(&repo, session, "UserPromptSubmit", &json!({}));
+    }
+    for (id, (session, tool, path, script)) in acts.iter().enumerate() {
+        let about = json!({"tool_name": tool, "tool_use_id": format!("{session}{id}"),
+            "tool_input": {"command": "x", "file_path": repo.path(path)}});
+        match *tool {
+            "listed" => steps::hook(&repo, session, "Stop", &json!({"background_tasks": [{"status": "running"}]})),
+            "prompt" => steps::hook(&repo, session, "UserPromptSubmit", &json!({})),
+            "begins" => {
+                let about = json!({"tool_name": "Edit", "tool_use_id": "never", "tool_input": about["tool_input"]});
+                steps::hook(&repo, session, "PreToolUse", &about);
+            }
+            _ => steps::hook(&repo, session, "PreToolUse", &about),
+        }
+        repo.sh(script);
+        if ["Bash", "Edit"].contains(tool) {
+            steps::hook(&repo, session, "PostToolUse", &about);
+        }
+        tick();
+    }
+    for session in ["a", "b"] {
+        steps::hook(&repo, session, "Stop", &json!({}));
+    }
+    repo
+}
+
+#[test]
+fn a_session_is_taken_out_of_a_file_that_another_has_moved_and_it_has_edited_since() {
+    let made = ("a", "Bash", "", "seq 30 | sed s/^/its/ >new.txt");
+    let edited = ("a", "Edit", "moved.txt", "sed -i s/^its9$/more/ moved.txt");
+    let repo = acted(&[made, ("b", "Bash", "", "mv new.txt moved.txt"), edited]);
+    let done = repo.state();
+    repo.oxundo(["undo", "--session", "a"]).success();
+    assert!(!repo.exists("moved.txt") && !repo.exists("new.txt"), "all of it is the session's");
+    repo.redo();
+    repo.state().assert_is(&done, "redo");
+    let repo = acted(&[made, ("b", "Bash", "", "mv new.txt moved.txt; echo others >>moved.txt"), edited]);
+    let done = repo.state();
+    let error = repo.refuses(&["undo", "--session", "a"], "conflict");
+    assert_eq!(error["paths"], json!(["moved.txt"]));
+    repo.state().assert_is(&done, "nothing is changed");
+}
+
+#[test]
+fn what_changed_in_the_background_or_under_another_sessions_edit_is_no_ones_alone() {
+    let own = ("a", "Edit", "f", "sed -i s/^1$/its/ f");
+    let background = [
+        own,
+        ("a", "listed", "", "echo its >new.txt; sed -i s/^18$/its/ g"),
+        ("b", "Bash", "", "echo others >other.txt"),
+        ("a", "prompt", "", "true"),
+        ("a", "Edit", "f", "sed -i s/^5$/its/ f"),
+    ];
+    // A file that an edit of another session's names, of which nothing tells the end.
+    let under = [
+        own,
+        ("a", "begins", "g", "true"),
+        ("b", "Bash", "", "sed -i s/^2$/others/ g"),
+        ("a", "Edit", "g", "sed -i s/^18$/its/ g"),
+    ];
+    for acts in [&background[..], &under[..]] {
+        let repo = acted(acts);
+        let done = repo.state();
+        let error = repo.refuses(&["undo", "--session", "a"], "conflict");
+        assert_eq!(error["paths"][0], "g", "{error}");
+        repo.state().assert_is(&done, "nothing is changed");
+        let shares = repo.json(["log", "--steps"]).1["turns"][0]["steps"].to_string();
+        assert!(shares.contains("shared"), "{shares}");
+        repo.undo();
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    }
+}
+
 #[test]
 fn what_a_session_wrote_is_taken_out_of_a_file_that_has_another_name_by_now() {
     let mv = "mkdir -p d; mv new.txt d/moved.txt; mv f moved-too";

@@ -103,7 +103,11 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         }
         let found = match adapter(&call.part.agent) {
             // Evidence is less than the call.
-            Some(_) => steps::found_before(&locked, tool).unwrap_or_default(),
+            Some(_) => {
+                let mut found = steps::found_before(&locked, tool).unwrap_or_default();
+                let _ = steps::record_found(&mut locked, &mut found);
+                found
+            }
             // It is told of by another than the agent's own hook, for which the agent would wait.
             None => FoundBefore { may_have_begun: true, ..FoundBefore::default() },
         };

@@ -255,15 +255,17 @@ pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participan
     let in_flight = |call: &ToolCall| call.ended_at.is_none();
     let told = calls::in_open_turn(locked.repo);
     let after = but_for(locked, Since::look_within(locked, turn)?.into_state(), &last, &told, in_flight)?;
-    if let Some(found) = locked.timeline.found(turn.turn)? {
+    let found = locked.timeline.found(turn.turn)?;
+    if let Some(found) = &found {
         let mut update = locked.timeline.update();
-        update.put_found_behind(turn.turn, from, &found)?;
+        update.put_found_behind(turn.turn, from, found)?;
         let plan = Plan::empty(Op::Begin, locked.head.clone());
         locked.carry_out(&plan, update, format!("found behind {}.{from}", turn.turn), Vec::new(), None)?;
     }
-    let others = at_work(turn).filter(|one| !one.is_session_of(part));
-    let tool = ToolUse { tool: BACKGROUND.to_owned(), ..ToolUse::default() };
-    put_without_call(locked, turn, (&last, after), (&part.agent, part.session.as_ref()), tool, sessions(others))?;
+    let others = sessions(at_work(turn).filter(|one| !one.is_session_of(part)));
+    // What somebody had changed as it began is not its work.
+    let seen = Seen { before: found.filter(|_| number == from), after, is_named: false };
+    put_background(locked, turn, part, (&last, seen), others)?;
     locked.timeline.last_step(turn.turn)
 }
 
@@ -402,7 +404,8 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
     let after = if busy.is_empty() { state } else { checkpoints.with_paths_of(&state, &last, busy)? };
     let tool = ToolUse { tool: WATCHED.to_owned(), ..ToolUse::default() };
     let others = sessions(at_work(turn).filter(|part| !part.inside));
-    put_without_call(locked, turn, (&last, after), (&turn.agent, turn.session.as_ref()), tool, others)
+    let seen = Seen { before: None, after, is_named: false };
+    put_without_call(locked, turn, (&last, seen), (&turn.agent, turn.session.as_ref()), tool, others)
 }
 
 fn sessions<'p>(parts: impl Iterator<Item = &'p Participant>) -> Vec<String> {
@@ -413,15 +416,16 @@ fn sessions<'p>(parts: impl Iterator<Item = &'p Participant>) -> Vec<String> {
 fn put_without_call(
     locked: &mut Locked<'_>,
     turn: &Turn,
-    (last, after): (&Checkpoint, Checkpoint),
+    (last, seen): (&Checkpoint, Seen),
     (agent, session): (&str, Option<&String>),
     tool: ToolUse,
     others: Vec<String>,
 ) -> Result<()> {
     let checkpoints = Checkpoints::new(locked.repo);
-    let delta = checkpoints.delta(turn, last, &after)?;
+    let before = seen.before.as_ref().unwrap_or(last);
+    let delta = checkpoints.delta(turn, before, &seen.after)?;
     // Where calls are told of, what is in no step is the user's.
-    let is_known = tool.tool == WATCHED || touched_beyond_limits(last, &after).is_empty();
+    let is_known = tool.tool == WATCHED || touched_beyond_limits(before, &seen.after).is_empty();
     if delta.is_empty() && is_known {
         return Ok(());
     }
@@ -439,11 +443,11 @@ fn put_without_call(
         ended_at: rfc3339_now(),
         share: if others.is_empty() { Share::Claimed } else { Share::Shared },
         others,
-        head: after.head.commit,
+        head: seen.after.head.commit,
         totals,
     };
     let start = states::pointers_at_beginning(&locked.timeline, turn)?;
-    write(locked, &step, &files, &start, &Seen { before: None, after, is_named: false })
+    write(locked, &step, &files, &start, &seen)
 }
 
 /// The path in it as other paths are, where it is that of a file here.
@@ -501,10 +505,41 @@ pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) 
     locked.carry_out(&plan, update, format!("found before a call ({})", sanitized(&tool.tool)), Vec::new(), None)
 }
 
+/// While something is at work in the background, what a call finds that has changed is its work: a step of its own.
+pub fn record_found(locked: &mut Locked<'_>, found: &mut FoundBefore) -> Result<()> {
+    let Some(turn) = locked.open_turn()? else { return Ok(()) };
+    let Some(listed) = turn.origin.parts.iter().find(|part| part.listed.is_some()) else { return Ok(()) };
+    let Some(state) = found.state.take() else { return Ok(()) };
+    let (number, last) = (locked.timeline.last_step(turn.turn)?, last_known(locked, &turn)?);
+    let after = Checkpoints::new(locked.repo).read_checkpoint(state)?;
+    let others = sessions(at_work(&turn).filter(|one| !one.is_session_of(listed)));
+    let before = locked.timeline.found(turn.turn)?.filter(|_| listed.listed == Some(number));
+    put_background(locked, &turn, listed, (&last, Seen { before, after, is_named: false }), others)
+}
+
+fn put_background(
+    locked: &mut Locked<'_>,
+    turn: &Turn,
+    part: &Participant,
+    states: (&Checkpoint, Seen),
+    others: Vec<String>,
+) -> Result<()> {
+    let tool = ToolUse { tool: BACKGROUND.to_owned(), ..ToolUse::default() };
+    put_without_call(locked, turn, states, (&part.agent, part.session.as_ref()), tool, others)
+}
+
 /// The other sessions whose calls were in flight and may have written one of these files.
 fn others(repo: &Repo, told: &[ToolCall], call: &ToolCall, paths: &[BString]) -> Vec<String> {
     let may_be_its = |other: &&ToolCall| paths.iter().any(|path| may_write(repo, std::iter::once(*other), path));
-    let others = told.iter().filter(|other| other.session != call.session && other.overlaps(call)).filter(may_be_its);
+    // What a file held that a call names, and of which nothing tells the end, was left to that.
+    let names_one = |other: &&ToolCall| {
+        other.is_unrecorded() && paths.iter().any(|path| Reach::of(repo, &other.tool) == Reach::File(path.clone()))
+    };
+    let waiting: Vec<&ToolCall> = told.iter().filter(|other| other.told != call.told).filter(names_one).collect();
+    let is_beside = |other: &ToolCall| {
+        other.overlaps(call) || waiting.iter().any(|waiting| waiting.told != other.told && other.overlaps(waiting))
+    };
+    let others = told.iter().filter(|other| other.session != call.session && is_beside(other)).filter(may_be_its);
     let mut names: Vec<String> = others.map(|other| other.session.clone().unwrap_or_default()).collect();
     names.sort();
     names.dedup();
