@@ -549,7 +549,8 @@ fn settled(repo: &Sandbox) {
     let left: Vec<_> = std::fs::read_dir(repo.root().join(".git/oxundo"))
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
-    let kept = ["lock", "run", "notes", "log", "aside", "timeline", "journal.key", "replaced", "fired", "begun"];
+    let kept =
+        ["lock", "run", "notes", "log", "aside", "timeline", "journal.key", "replaced", "fired", "begun", "sessions"];
     let is_kept = |name: &OsString| kept.iter().any(|kept| name == kept) || name.as_bytes().starts_with(b"seen-");
     // The next operation has the directory, where it could not be removed.
     let is_empty =

@@ -20,6 +20,7 @@ use crate::progress::StopSwitch;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What became of an interrupted apply.
@@ -211,6 +212,7 @@ impl Apply<'_> {
         Self::check_names(plan)?;
         let mut files = Files::lenient(self.repo, journal, obstacles);
         files.after_cut = Durable::new(self.repo).is_cut(journal)?;
+        let plan = &*if files.after_cut { Cow::Owned(by_names(plan)) } else { Cow::Borrowed(plan) };
         let applied = files.apply(plan).and_then(|()| files.outs.finish());
         self.tell_of(&files.outs.kept);
         applied?;
@@ -261,4 +263,17 @@ impl Apply<'_> {
         }
         Ok(left)
     }
+}
+
+/// A power cut may have changed what tells the things from each other that a plan moves as a whole: where none has another's
+/// place, their names do.
+fn by_names(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    let places: Vec<(BString, bool)> = plan.aside.iter().map(|one| (one.path.clone(), one.out)).collect();
+    for one in &mut plan.aside {
+        one.state = None;
+        let is_taken = places.iter().any(|(path, out)| *out != one.out && *path == one.path);
+        one.file = one.file.take().filter(|_| is_taken);
+    }
+    plan
 }

@@ -6,7 +6,9 @@ use crate::git::worktree::stat::{file_state, mode_of, size_of};
 use crate::model::checkpoint::Uncaptured;
 use gix::bstr::{BStr, ByteSlice};
 use rustix::fs::{CWD, Dev, FileType, Stat, lstat};
+use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -56,9 +58,12 @@ pub fn identity_of(path: &Path) -> Option<String> {
     Some(name_of(&stat, born((CWD, path.as_os_str()), &stat)))
 }
 
+/// How long the path of something in a directory may be that is looked at: the same wherever the directory is.
+const FAR: usize = 1024;
+
 /// A fingerprint of all that is at a path outside the worktree, or in it, and of all below: names, kinds, modes, and the sizes and
-/// times of what is no directory. A rename changes none of it, nor does a copy. A file's begins with its state. `None` where
-/// nothing is there.
+/// times of what is no directory. A rename changes none of it, nor does a copy. A file's begins with its state. Changes in what cannot
+/// be read are not seen, nor what is deeper than anybody goes. `None` where nothing is there, or its path is too long.
 pub fn state_of(top: &Path) -> Option<String> {
     let about = lstat(top).ok()?;
     if let Some(state) = file_state(&about) {
@@ -67,17 +72,26 @@ pub fn state_of(top: &Path) -> Option<String> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     let mut rest = vec![(top.to_owned(), about)];
     while let Some((path, stat)) = rest.pop() {
-        hasher.update(path.strip_prefix(top).unwrap_or(&path).as_os_str().as_bytes());
-        hasher.update(format!("\0{}", stat.st_mode).as_bytes());
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            // Changes in what cannot be read are not seen.
-            let mut within: Vec<_> =
-                std::fs::read_dir(&path).into_iter().flatten().flatten().map(|it| it.path()).collect();
-            within.sort_unstable();
-            rest.extend(within.into_iter().filter_map(|path| lstat(&path).ok().map(|stat| (path, stat))));
-        } else {
+        let name = path.strip_prefix(top).unwrap_or(&path).as_os_str();
+        hasher.update(name.as_bytes());
+        hasher.update(format!("\0{:o}", stat.st_mode).as_bytes());
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             let state = format!(" {} {}.{}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
             hasher.update(state.as_bytes());
+        } else if name.len() <= FAR {
+            let within = match std::fs::read_dir(&path) {
+                Err(error) if error.kind() == ErrorKind::InvalidFilename => return None,
+                within => within,
+            };
+            let mut within: Vec<_> = within.into_iter().flatten().flatten().map(|it| it.path()).collect();
+            within.sort_unstable();
+            for path in within {
+                match lstat(&path) {
+                    Ok(stat) => rest.push((path, stat)),
+                    Err(Errno::NAMETOOLONG) => return None,
+                    Err(_) => {}
+                }
+            }
         }
         hasher.update(b"\n");
     }
