@@ -268,7 +268,7 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<(D
         directories,
         index,
         operation,
-        aside: kept_aside(view, goal, &[])?,
+        aside: kept_aside(view, goal, &[])?.0,
         branches: moved.map(|name| (name.clone(), Change::new(from, to))).collect(),
         head: (from != to).then(|| Change::new(now.head.clone(), goal.head.clone())),
         ..Delta::default()

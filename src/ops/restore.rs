@@ -8,13 +8,13 @@ use crate::git::objects::Objects;
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::{Lookup, Worktree};
-use crate::model::bytes::sanitized;
+use crate::model::bytes::{exact, in_quotes, sanitized};
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, short_branch};
 use crate::model::merge::Edits;
 use crate::model::path::{all_parents, parents};
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
-use crate::model::turn::Made;
+use crate::model::turn::{Made, Turn};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{pathspec_of, shown_by, state_and_path, state_at};
 use crate::ops::undo::range::nothing;
@@ -32,7 +32,7 @@ pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<Plan
     let pathspecs = literal.as_ref().map_or(pathspecs, std::slice::from_ref);
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
-    let delta = missing_files(view, &capture.checkpoint, &goal, state, pathspecs)?;
+    let (delta, stays) = missing_files(view, &capture.checkpoint, &goal, state, pathspecs)?;
     let within = capture.checkpoint.operation.clone();
     let deltas = [TurnDelta { turn: 0, delta, within, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
@@ -46,21 +46,24 @@ pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<Plan
         object: path.map_or_else(|| format!("the files of {}", sanitized(state)), |_| sanitized(words)),
         hint: "'oxundo undo' takes it back".to_owned(),
     };
-    Ok(PlannedTurn::new(plan, capture, Made::Restore, words))
+    let stays = stays.iter().map(|path| in_quotes(path.as_bstr()));
+    let warnings =
+        stays.map(|path| format!("{path} stays as it is: what was there is aside, and has its place no more"));
+    Ok(PlannedTurn { warnings: warnings.collect(), ..PlannedTurn::new(plan, capture, Made::Restore, words) })
 }
 
-/// The files of a state that are missing now, or differ.
+/// The files of a state that are missing now, or differ, and what does not come back where nothing is named.
 fn missing_files(
     view: &View<'_>,
     now: &Checkpoint,
     goal: &Checkpoint,
     state: &str,
     pathspecs: &[OsString],
-) -> Result<Delta> {
+) -> Result<(Delta, BTreeSet<BString>)> {
     let checkpoints = Checkpoints::new(view.repo);
     let all = checkpoints.file_changes(now, goal)?;
     let mut files = all.clone();
-    let aside = kept_aside(view, goal, pathspecs)?;
+    let (aside, stays) = kept_aside(view, goal, pathspecs)?;
     let mut selection = Index::new(view.repo).selection(pathspecs)?;
     if !pathspecs.is_empty() {
         let paths = Objects::new(view.repo).paths_of(goal.worktree)?;
@@ -92,7 +95,7 @@ fn missing_files(
         Some(_) => pathspecs.is_empty() || named.contains(directory) || above.contains(directory.as_bstr()),
         None => is_in_the_way(directory.as_bstr()),
     });
-    Ok(Delta { files, directories, aside, ..Delta::default() })
+    Ok((Delta { files, directories, aside, ..Delta::default() }, stays))
 }
 
 /// The files in whose place a directory comes, or in whose directory's place a file, that are as the last turn left them: these
@@ -118,18 +121,18 @@ fn turns_in_the_way(
     Ok(in_the_way)
 }
 
-/// What the state has beyond the limits, and undo has moved aside.
+/// What undo has moved aside of what a state has beyond the limits; and where something else has its place, if nothing is named.
 pub fn kept_aside(
     view: &View<'_>,
     goal: &Checkpoint,
     pathspecs: &[OsString],
-) -> Result<BTreeMap<BString, Change<Option<Aside>>>> {
-    let mut kept = BTreeMap::new();
+) -> Result<(AsideChanges, BTreeSet<BString>)> {
+    let (mut kept, mut stays) = (BTreeMap::new(), BTreeSet::new());
     let mut selection = Index::new(view.repo).selection(pathspecs)?;
     for number in Timelines::new(view.repo).aside()?.into_keys() {
         for (path, aside) in aside_of(view, number)? {
-            let is_in = goal.skipped.iter().any(|skipped| skipped.path == path)
-                && (pathspecs.is_empty() || selection.takes(path.as_bstr()));
+            let has_it = goal.skipped.iter().any(|skipped| skipped.path == path) || has_put(view, number, goal, &path)?;
+            let is_in = has_it && (pathspecs.is_empty() || selection.takes(path.as_bstr()));
             let is_free = matches!(Worktree::new(view.repo).find(path.as_bstr())?, Lookup::Absent);
             // Else its directory comes back with it.
             let has_place = || match parents(path.as_bstr()).next() {
@@ -138,13 +141,28 @@ pub fn kept_aside(
                 }
                 _ => Ok(true),
             };
-            if is_in && is_free && has_place()? {
+            if is_in && !is_free && pathspecs.is_empty() {
+                stays.insert(path);
+            } else if is_in && has_place()? {
                 kept.insert(path, Change::new(None, Some(aside)));
             }
         }
     }
-    Ok(kept)
+    Ok((kept, stays))
 }
+
+/// Whether a state is the one after a turn that has put something ignored here: no list has that.
+fn has_put(view: &View<'_>, number: u64, goal: &Checkpoint, path: &BString) -> Result<bool> {
+    let has_it = |turn: Turn| turn.placed.contains_key(&exact::encode(path));
+    if !view.timeline.find_turn(number)?.is_some_and(has_it) {
+        return Ok(false);
+    }
+    let end = view.timeline.checkpoint(number, Side::After)?;
+    Ok((end.worktree, end.index.tree, &end.head) == (goal.worktree, goal.index.tree, &goal.head))
+}
+
+/// What goes aside, or comes back, by its path.
+type AsideChanges = BTreeMap<BString, Change<Option<Aside>>>;
 
 /// What a turn left beyond the limits, and is moved aside now.
 fn aside_of(view: &View<'_>, number: u64) -> Result<BTreeMap<BString, Aside>> {

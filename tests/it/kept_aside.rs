@@ -118,6 +118,51 @@ fn restore_brings_back_what_undo_moved_aside() {
     });
 }
 
+#[test]
+fn restore_of_what_is_aside_is_asked_where_something_else_has_its_place_and_brings_what_is_ignored() {
+    let repo = Sandbox::new();
+    repo.sh(
+        "git config oxundo.maxFileSize 100; echo '*.log' >.gitignore; git add .; git commit -qm rules; echo old >1.log",
+    );
+    repo.turn(Mode::Ghost, "mkdir -p node_modules/q; echo its >node_modules/q/z; seq 100 >big; mv 1.log 2.log; echo its >1.log; echo its >a");
+    repo.undo();
+    repo.sh("mkdir node_modules; echo mine >node_modules/mine; echo mine >big; mv 1.log ../home");
+    let before = repo.state();
+    for path in ["big", "node_modules"] {
+        let error = repo.refuses(&["restore", "1", "--", path], "conflict");
+        assert_eq!(error["paths"], serde_json::json!([path]));
+        repo.state().assert_is(&before, "nothing is changed");
+    }
+    repo.oxundo(["restore", "1", "--", "1.log"]).success();
+    repo.assert_file("1.log", "its\n", "nothing is in its way");
+    repo.undo();
+    repo.state().assert_is(&before, "undo");
+    let all = repo.oxundo(["restore", "1"]);
+    all.success();
+    for path in ["big", "node_modules"] {
+        all.warns(&format!("'{path}' stays as it is: what was there is aside"));
+    }
+    repo.undo();
+    repo.sh("rm -r node_modules big");
+    for path in ["big", "node_modules"] {
+        repo.oxundo(["restore", "1", "--", path]).success();
+    }
+    repo.assert_file("node_modules/q/z", "its\n", "it is back");
+}
+
+#[test]
+fn no_line_has_git_delete_a_file_that_it_does_not_have() {
+    let repo = Sandbox::new();
+    repo.sh("git config oxundo.maxFileSize 100; seq 100 >big");
+    repo.turn(Mode::Commit, "mv big big2; echo its >a");
+    repo.sh("rm big2");
+    let error = repo.refuses(&["undo"], "conflict");
+    let hints = error["hints"].to_string();
+    assert!(!hints.contains("git rm") && hints.contains("--edits=overwrite"), "{hints}");
+    repo.oxundo(["undo", "--edits=overwrite"]).success();
+    assert!(!repo.exists("a"), "it is undone");
+}
+
 /// With the worktree on another file system than its git directory.
 fn across(script: &str) -> Option<(Sandbox, Output)> {
     let repo = Sandbox::new();

@@ -125,6 +125,11 @@ fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Ref
     let (there, made): (Vec<&BString>, Vec<&BString>) = refusal.paths.iter().partition(is_in);
     let listed = |paths: &[&BString]| paths.iter().map(|path| pathspec_word(path)).collect::<Vec<_>>().join(" ");
     if there.is_empty() {
+        // git deletes no file that it does not have.
+        let is_tracked = |tree| made.iter().all(|path| objects.tree_has_entry(tree, path.as_bstr()).unwrap_or(false));
+        if !objects.head_tree(&view.head).is_ok_and(is_tracked) {
+            return refusal;
+        }
         let made = listed(&made);
         let line = format!("git rm -q -- {made} && git commit -m \"delete what turn {turn} left\"");
         return refusal.hint(format!("or run '{line}' to do without them, then the same command again"));
