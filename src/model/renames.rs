@@ -34,6 +34,9 @@ pub struct Weighed {
 /// A piece ends here where no line does.
 const PIECE: usize = 64;
 
+/// The whole of a file.
+const ALL: u64 = 1_000_000;
+
 impl Weighed {
     pub fn new(content: &[u8]) -> Self {
         let mut pieces = HashMap::new();
@@ -47,7 +50,7 @@ impl Weighed {
         Self { total: content.len() as u64, pieces }
     }
 
-    /// How much of the larger one the two have in common, of 100; none below a half.
+    /// How much of the larger one the two have in common, of a million: of large files little tells which is nearer. None below a half.
     pub fn alike(&self, other: &Self) -> Option<u64> {
         let (least, most) = (self.total.min(other.total), self.total.max(other.total));
         if most == 0 || least * 2 < most {
@@ -55,7 +58,7 @@ impl Weighed {
         }
         let both = |(piece, bytes): (&u64, &u64)| other.pieces.get(piece).map_or(0, |theirs| *theirs.min(bytes));
         let common: u64 = self.pieces.iter().map(both).sum();
-        Some(common * 100 / most).filter(|percent| *percent >= 50)
+        Some(common.saturating_mul(ALL) / most).filter(|common| *common >= ALL / 2)
     }
 }
 

@@ -365,6 +365,8 @@ mod tests {
             format!("xoxb-{}-{}", random(12), random(12)),
             format!("sk-ant-api03-{long}"),
             format!("sk-proj-{long}"),
+            // A short one, as in an example, with no digit but in its name.
+            "sk-ant-api03-AAAAbbbbCCCCddddEEEEffff".to_owned(),
             format!("sk_live_{}", random(24)),
             format!("AIza{}", random(35)),
             format!("eyJ{}.eyJ{}.{}", random(20), random(20), random(20)),

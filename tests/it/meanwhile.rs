@@ -896,6 +896,57 @@ fn what_comes_when_nothing_is_at_work_in_the_background_any_more_is_the_users() 
 }
 
 #[test]
+fn what_the_user_committed_and_then_removed_is_not_deleted_by_the_turns_commit() {
+    for removes in
+        ["rm mine.txt", "mv mine.txt other.txt", "git rm -q mine.txt", "git mv mine.txt other.txt", "rm late.txt"]
+    {
+        for last in [false, true] {
+            let repo = begun(Mode::Commit, "true");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            user(&repo, "seq 30 >mine.txt; echo mine >>late.txt; git add mine.txt late.txt; git commit -qm uc");
+            user(&repo, removes);
+            if last {
+                edit(&repo, 2, "a.txt", "echo its >>a.txt");
+            }
+            let status = repo.git(["status", "--porcelain"]);
+            ends(&repo);
+            assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt", "{removes}");
+            assert_eq!(repo.git(["status", "--porcelain"]), status.replace(" M a.txt\n", ""), "{removes}");
+            let after = repo.state();
+            repo.undo();
+            repo.assert_file("a.txt", "a\n", "the agent's is undone");
+            assert_eq!(repo.exists("mine.txt"), removes == "rm late.txt", "what the user removed stays away");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        }
+    }
+}
+
+#[test]
+fn a_large_file_that_the_user_names_twice_is_followed_as_a_small_one() {
+    for lines in [60, 400] {
+        let large = format!("seq {lines} | sed 's/$/ line/' >large.txt; git add large.txt; git commit -qm large");
+        let repo = begun(Mode::Commit, &large);
+        edit(&repo, 1, "a.txt", "echo its >>a.txt");
+        user(&repo, "mv large.txt once.txt");
+        edit(&repo, 2, "once.txt", "sed -i 's/^20 /its /' once.txt");
+        user(&repo, "sed -i 's/^30 /mine /' once.txt");
+        user(&repo, "mv once.txt twice.txt");
+        edit(&repo, 3, "a.txt", "echo its >>a.txt");
+        ends(&repo);
+        let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
+        assert!(its.contains("+its line") && !its.contains("+mine"), "{lines}: {its}");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M twice.txt", "{lines}");
+        let after = repo.state();
+        repo.undo();
+        let left = String::from_utf8(repo.read("twice.txt")).expect("text");
+        assert!(left.contains("mine line") && !left.contains("its line"), "{lines}: the agent's goes");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
+}
+
+#[test]
 fn what_the_user_saved_before_all_that_may_go_on_is_theirs() {
     let listed = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
     let bash = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "x"}});

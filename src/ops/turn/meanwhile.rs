@@ -51,6 +51,8 @@ pub struct Theirs {
     left: BTreeMap<BString, Option<FileState>>,
     /// What was committed as the turn began, as a tree.
     start: Option<ObjectId>,
+    /// What the user committed last in the middle of it, as a tree.
+    onto: Option<ObjectId>,
     /// Where the files were in the beginning to which they gave other names.
     came_from: CameFrom,
     /// Where files were in that state that calls gave other names, with what the user had saved in them.
@@ -115,6 +117,7 @@ impl Theirs {
             moves,
             found,
             start: Some(Objects::new(view.repo).head_tree(&ends.start.head)?),
+            onto: turn.onto.map(|onto| Objects::new(view.repo).commit_tree(onto)).transpose()?,
             left,
             came_from,
             moved: by_calls,
@@ -196,7 +199,8 @@ impl Theirs {
         }
         let saved = file(goal, path)?;
         if was == saved {
-            let is_theirs = saved == now && self.staged.contains(path);
+            let is_theirs =
+                saved == now && (self.staged.contains(path) || self.has_committed(view, path, committed)?);
             return Ok(if is_theirs { Whose::Users } else { Whose::Turns });
         }
         if saved == now {
@@ -204,6 +208,13 @@ impl Theirs {
             return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
         part_of(path, [was, saved, now], origin.map_or(Ok(committed), in_head)?, merge)
+    }
+
+    /// Whether what is committed of a path is the user's own: they have changed it back since.
+    fn has_committed(&self, view: &View<'_>, path: &BStr, committed: Option<(Kind, ObjectId)>) -> Result<bool> {
+        let (Some(start), Some(onto)) = (self.start, self.onto) else { return Ok(false) };
+        let objects = Objects::new(view.repo);
+        Ok(objects.tree_file(onto, path)? == committed && objects.tree_file(start, path)? != committed)
     }
 
     /// Whether a file got another name and has what calls did to it there: then the name is the turn's too.
