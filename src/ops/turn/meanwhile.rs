@@ -213,6 +213,10 @@ impl Theirs {
     /// Whether what is committed of a path is the user's own: they have changed it back since.
     fn has_committed(&self, view: &View<'_>, path: &BStr, committed: Option<(Kind, ObjectId)>) -> Result<bool> {
         let (Some(start), Some(onto)) = (self.start, self.onto) else { return Ok(false) };
+        // A call has given the file this name, and may have taken it away again.
+        if self.names.values().any(|names| names.contains(&path.to_owned())) {
+            return Ok(false);
+        }
         let objects = Objects::new(view.repo);
         Ok(objects.tree_file(onto, path)? == committed && objects.tree_file(start, path)? != committed)
     }

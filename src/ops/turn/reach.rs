@@ -134,7 +134,7 @@ pub fn found_as_begun(
     let names_it = |other: &ToolCall| Reach::of(repo, &other.tool) == Reach::File(path.clone());
     for other in told.iter().filter(|other| other.told.0 < call.told.0 && other.overlaps(call)) {
         if names_it(other) {
-            if let Some(found) = found(repo, told, other, path) {
+            if let Some(found) = found_as_begun(repo, told, other, path)? {
                 return Ok(Some(found));
             }
             continue;
