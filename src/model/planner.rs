@@ -912,7 +912,7 @@ impl Planner<'_, '_> {
         kept_edits.retain(|path| !self.overwritten.contains(path));
         directories.extend(opened(present, &files, &directories));
         directories.sort_by(|a, b| a.path.cmp(&b.path));
-        let aside = changed_as_found(self.aside.into_moves(&present.states), &files, &directories);
+        let aside = with_states_of_unchanged(self.aside.into_moves(&present.states), &files, &directories);
         let index = self.index.into_iter().filter_map(|(path, to)| {
             let from = present.index.get(&path).cloned().unwrap_or_default();
             (from != to).then_some(IndexMove { path, from, to })
@@ -1006,9 +1006,12 @@ fn is_given_up(content: ObjectId, change: &Change<Vec<IndexEntry>>) -> bool {
     change.from.iter().any(|entry| entry.stage > 0 && entry.id == content)
 }
 
-/// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.
 /// What goes as a whole, with its state, but for that in which the plan itself changes something.
-fn changed_as_found(mut moves: Vec<AsideMove>, files: &[FileMove], directories: &[DirectoryMove]) -> Vec<AsideMove> {
+fn with_states_of_unchanged(
+    mut moves: Vec<AsideMove>,
+    files: &[FileMove],
+    directories: &[DirectoryMove],
+) -> Vec<AsideMove> {
     let changed: BTreeSet<&BString> = (files.iter().map(|file| &file.path))
         .chain(directories.iter().map(|directory| &directory.path))
         .chain(moves.iter().map(|one| &one.path))
@@ -1025,6 +1028,7 @@ fn changed_as_found(mut moves: Vec<AsideMove>, files: &[FileMove], directories: 
     moves
 }
 
+/// The edits that are still there after the walk: paths that are not as in the recorded state it leads to.
 fn kept_edits(
     present: &Present,
     files: &BTreeMap<BString, Option<FileState>>,

@@ -500,23 +500,41 @@ impl<'v, 'r> Blame<'v, 'r> {
     }
 
     /// The last steps that have these lines of a file and found them not there, whatever became of them since.
-    fn steps_apart(&self, timeline: &Stored<'_>, turn: &Turn, mut trail: Trail) -> Result<BTreeMap<usize, Step>> {
+    fn steps_apart(&self, timeline: &Stored<'_>, turn: &Turn, trail: Trail) -> Result<BTreeMap<usize, Step>> {
+        self.taken_by_steps(timeline, turn, trail, |trail, [before, after]| {
+            let in_state = |state: &Checkpoint| -> Result<Vec<bool>> {
+                let then = with_ends_of(&trail.now, self.at(state, trail.path.as_bstr())?);
+                Ok(carried(&then, &trail.now).into_iter().map(|place| place.is_some()).collect())
+            };
+            let (before, after) = (in_state(before)?, in_state(after)?);
+            let has = |lines: &[bool], line: usize| lines.get(line).copied().unwrap_or_default();
+            let is_its = |(_, line): &(usize, usize)| has(&after, *line) && !has(&before, *line);
+            let (its, left) = trail.left.iter().partition(|line| is_its(line));
+            trail.left = left;
+            Ok(its)
+        })
+    }
+
+    /// Goes over the steps of a turn that changed a file, from the last one; each takes its lines out of those that are left, by the
+    /// states before it and after it.
+    fn taken_by_steps(
+        &self,
+        timeline: &Stored<'_>,
+        turn: &Turn,
+        mut trail: Trail,
+        take: impl Fn(&mut Trail, [&Checkpoint; 2]) -> Result<Vec<(usize, usize)>>,
+    ) -> Result<BTreeMap<usize, Step>> {
         let mut found = BTreeMap::new();
         for number in (1..=timeline.last_step(turn.turn)?).rev() {
             if trail.left.is_empty() {
                 break;
             }
             let Some(step) = timeline.step(turn.turn, number)? else { continue };
-            if !self.is_in_step(timeline, &step, &mut trail)? {
-                continue;
+            if self.is_in_step(timeline, &step, &mut trail)? {
+                let (before, after) = (states::before(timeline, turn, number)?, states::after(timeline, turn, number)?);
+                let its = take(&mut trail, [&before, &after])?;
+                found.extend(its.into_iter().map(|(_, line)| (line, step.clone())));
             }
-            let ends = [states::before(timeline, turn, number)?, states::after(timeline, turn, number)?];
-            let [before, after] = ends.map(|end| self.at(&end, trail.path.as_bstr()));
-            let [before, after] = [before?, after?].map(|end| carried(&with_ends_of(&trail.now, end), &trail.now));
-            let has = |carried: &[Option<usize>], line: usize| carried.get(line).copied().flatten().is_some();
-            let (its, left) = trail.left.iter().partition(|(_, line)| has(&after, *line) && !has(&before, *line));
-            trail.left = left;
-            found.extend(Vec::from_iter(its).into_iter().map(|(_, line): (usize, usize)| (line, step.clone())));
         }
         Ok(found)
     }
@@ -657,24 +675,13 @@ impl<'v, 'r> Blame<'v, 'r> {
     }
 
     /// The steps of a turn that wrote these lines of a file.
-    fn steps(&self, timeline: &Stored<'_>, turn: &Turn, mut trail: Trail) -> Result<BTreeMap<usize, Step>> {
-        let (mut found, content) = (BTreeMap::new(), trail.now.clone());
-        for number in (1..=timeline.last_step(turn.turn)?).rev() {
-            if trail.left.is_empty() {
-                break;
-            }
-            let Some(step) = timeline.step(turn.turn, number)? else { continue };
-            if !self.is_in_step(timeline, &step, &mut trail)? {
-                continue;
-            }
-            let after = self.at(&states::after(timeline, turn, number)?, trail.path.as_bstr())?;
-            trail.go_to(with_ends_of(&content, after));
-            let before = states::before(timeline, turn, number)?;
-            self.rename(before.worktree, &mut trail)?;
-            let its = trail.go_to(with_ends_of(&content, self.at(&before, trail.path.as_bstr())?));
-            found.extend(its.into_iter().map(|(_, line)| (line, step.clone())));
-        }
-        Ok(found)
+    fn steps(&self, timeline: &Stored<'_>, turn: &Turn, trail: Trail) -> Result<BTreeMap<usize, Step>> {
+        let content = trail.now.clone();
+        self.taken_by_steps(timeline, turn, trail, |trail, [before, after]| {
+            trail.go_to(with_ends_of(&content, self.at(after, trail.path.as_bstr())?));
+            self.rename(before.worktree, trail)?;
+            Ok(trail.go_to(with_ends_of(&content, self.at(before, trail.path.as_bstr())?)))
+        })
     }
 
     /// The files of a state that is kept so.

@@ -53,12 +53,12 @@ impl<'a> Aside<'a> {
     pub fn is_at(&self, path: &BStr) -> Option<bool> {
         let file = self.planned.file.as_ref()?;
         let there = self.worktree().identity(path);
-        let is_copy = || self.planned.state.is_some() && self.state_at(path) == self.planned.state;
+        let is_copy = || self.planned.state.is_some() && self.is_as_found(&self.place(path));
         Some(there.is_some_and(|there| there.known.file == *file || is_copy()))
     }
 
-    fn state_at(&self, path: &BStr) -> Option<String> {
-        state_of(&self.repo.top().join(as_path(path)))
+    fn place(&self, path: &BStr) -> PathBuf {
+        self.repo.top().join(as_path(path))
     }
 
     /// Whether it is as it was when the plan was made.
@@ -98,8 +98,7 @@ impl<'a> Aside<'a> {
             return Ok(there != kept);
         }
         // What somebody has saved in is not taken away for a moment, if that can be helped.
-        let is_changed =
-            self.planned.out && self.planned.state.is_some() && self.state_at(self.path()) != self.planned.state;
+        let is_changed = self.planned.out && !self.is_as_found(&self.place(self.path()));
         if is_changed { Ok(false) } else { self.carry_out() }
     }
 

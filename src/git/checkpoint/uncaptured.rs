@@ -16,6 +16,7 @@ use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::Dev;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Of no more than these it is known which they are, so that a look stays quick.
@@ -104,11 +105,11 @@ impl Checkpoints<'_> {
         if turn.made.is_some() {
             return Ok(found);
         }
-        let mut known = before.alone();
-        known
-            .uncaptured
-            .extend(before.uncaptured.iter().chain(end.between).map(|(path, it)| (path.clone(), it.clone())));
-        let mut movers = Movers::new(*self, turn, &known);
+        let mut before = Cow::Borrowed(before);
+        if !end.between.is_empty() {
+            before.to_mut().uncaptured.extend(end.between.clone());
+        }
+        let mut movers = Movers::new(*self, turn, &before);
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let directories = changed.directories.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);

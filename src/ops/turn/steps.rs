@@ -102,6 +102,12 @@ fn but_for(
     if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_files(&state, &named) }
 }
 
+/// The state of all, but of files that calls in flight name: what these are about to write is their own. Such a file is as it was
+/// found, or as another state has it.
+fn state_now(view: &View<'_>, turn: &Turn, other: &Checkpoint, told: &[ToolCall]) -> Result<Checkpoint> {
+    but_for(view, Since::look_within(view, turn)?.into_state(), other, told, |call| call.ended_at.is_none())
+}
+
 /// What a file holds that a call is about to write, if somebody has changed it since the last step, or taken it away.
 fn file_before(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Option<Left>> {
     let known = Checkpoints::new(view.repo).captured_file(last, path.as_bstr())?;
@@ -190,7 +196,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
         Reach::File(path) => (named(locked, &turn, (&last, found), (&told, call), &path)?, Looked::File),
         Reach::Anywhere => {
             let is_found = found.is_some();
-            let mut seen = all(locked, &turn, (&last, found), &told, call)?;
+            let mut seen = all(locked, &turn, (&last, found), &told)?;
             if !is_found {
                 lead_before(locked.repo, &start, &last, (&told, call), (&mut seen.before, &seen.after));
             }
@@ -230,8 +236,7 @@ pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()
         let last = last_known(locked, &turn)?;
         let found = found_state(locked, &last, &told, call)?;
         let known = found.as_ref().unwrap_or(&last);
-        let in_flight = |other: &ToolCall| other.ended_at.is_none();
-        let now = but_for(locked, Since::look_within(locked, &turn)?.into_state(), known, &told, in_flight)?;
+        let now = state_now(locked, &turn, known, &told)?;
         let changed = checkpoints.file_changes(known, &now)?;
         let reach = Reach::of(locked.repo, &call.tool);
         let is_its = |path: &&BString| {
@@ -252,9 +257,7 @@ pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()
 pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participant, from: u64) -> Result<u64> {
     let number = locked.timeline.last_step(turn.turn)?;
     let last = states::after(&locked.timeline, turn, number)?;
-    let in_flight = |call: &ToolCall| call.ended_at.is_none();
-    let told = calls::in_open_turn(locked.repo);
-    let after = but_for(locked, Since::look_within(locked, turn)?.into_state(), &last, &told, in_flight)?;
+    let after = state_now(locked, turn, &last, &calls::in_open_turn(locked.repo))?;
     let found = locked.timeline.found(turn.turn)?;
     if let Some(found) = &found {
         let mut update = locked.timeline.update();
@@ -333,13 +336,9 @@ fn all(
     turn: &Turn,
     (last, found): (&Checkpoint, Option<Checkpoint>),
     told: &[ToolCall],
-    call: &ToolCall,
 ) -> Result<Seen> {
     let checkpoints = Checkpoints::new(view.repo);
-    // What another call is about to write is its own.
-    let is_other = |other: &ToolCall| other.ended_at.is_none() && other.told != call.told;
-    let known = found.as_ref().unwrap_or(last);
-    let after = but_for(view, Since::look_within(view, turn)?.into_state(), known, told, is_other)?;
+    let after = state_now(view, turn, found.as_ref().unwrap_or(last), told)?;
     if found.is_some() {
         return Ok(Seen { before: found, after, is_named: false });
     }
@@ -509,12 +508,14 @@ pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) 
 pub fn record_found(locked: &mut Locked<'_>, found: &mut FoundBefore) -> Result<()> {
     let Some(turn) = locked.open_turn()? else { return Ok(()) };
     let Some(listed) = turn.origin.parts.iter().find(|part| part.listed.is_some()) else { return Ok(()) };
-    let Some(state) = found.state.take() else { return Ok(()) };
+    let Some(state) = found.state else { return Ok(()) };
     let (number, last) = (locked.timeline.last_step(turn.turn)?, last_known(locked, &turn)?);
     let after = Checkpoints::new(locked.repo).read_checkpoint(state)?;
     let others = sessions(at_work(&turn).filter(|one| !one.is_session_of(listed)));
     let before = locked.timeline.found(turn.turn)?.filter(|_| listed.listed == Some(number));
-    put_background(locked, &turn, listed, (&last, Seen { before, after, is_named: false }), others)
+    put_background(locked, &turn, listed, (&last, Seen { before, after, is_named: false }), others)?;
+    found.state = None;
+    Ok(())
 }
 
 fn put_background(
@@ -533,7 +534,7 @@ fn others(repo: &Repo, told: &[ToolCall], call: &ToolCall, paths: &[BString]) ->
     let may_be_its = |other: &&ToolCall| paths.iter().any(|path| may_write(repo, std::iter::once(*other), path));
     // What a file held that a call names, and of which nothing tells the end, was left to that.
     let names_one = |other: &&ToolCall| {
-        other.is_unrecorded() && paths.iter().any(|path| Reach::of(repo, &other.tool) == Reach::File(path.clone()))
+        other.is_unrecorded() && matches!(Reach::of(repo, &other.tool), Reach::File(path) if paths.contains(&path))
     };
     let waiting: Vec<&ToolCall> = told.iter().filter(|other| other.told != call.told).filter(names_one).collect();
     let is_beside = |other: &ToolCall| {
