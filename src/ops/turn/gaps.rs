@@ -142,7 +142,11 @@ impl Gaps {
         let is_at_work = last >= at_work_after;
         let last = states::after(timeline, turn, last.min(at_work_after))?;
         let found = match turn.users_end {
-            _ if is_at_work => timeline.found(turn.turn)?,
+            // Put away already, where a kill came before it was written down that this is over.
+            _ if is_at_work => match timeline.found(turn.turn)? {
+                None => timeline.found_behind(turn.turn, at_work_after)?,
+                found => found,
+            },
             true => None,
             false => found_by_unended(view, turn, &last, after)?,
         };
