@@ -923,6 +923,22 @@ fn what_the_user_committed_and_then_removed_is_not_deleted_by_the_turns_commit()
 }
 
 #[test]
+fn what_the_user_begins_after_a_call_has_taken_what_they_had_prepared_is_not_ended_by_undo() {
+    let repo = begun(Mode::Commit, "true");
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    user(&repo, "printf 'a message\\n' >.git/MERGE_MSG");
+    shell(&repo, 2, "echo its >>a.txt; git commit -qm its -- a.txt");
+    user(&repo, "git bisect start -q");
+    ends(&repo);
+    let after = repo.state();
+    repo.undo();
+    assert!(repo.exists(".git/BISECT_LOG") && repo.exists(".git/BISECT_START"), "it goes on");
+    repo.assert_file("a.txt", "a\n", "the agent's is undone");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+}
+
+#[test]
 fn a_large_file_that_the_user_names_twice_is_followed_as_a_small_one() {
     for lines in [60, 400] {
         let large = format!("seq {lines} | sed 's/$/ line/' >large.txt; git add large.txt; git commit -qm large");

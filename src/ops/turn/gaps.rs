@@ -231,8 +231,18 @@ impl Gaps {
 
     /// What git is in the middle of without what calls began and ended.
     pub fn operation(&self, mut start: Operation) -> Operation {
-        for change in self.all.iter().filter_map(|gap| gap.work.operation.as_ref()) {
-            follow(&mut start, change);
+        for Change { from, to } in self.all.iter().filter_map(|gap| gap.work.operation.as_ref()) {
+            // A call may have ended what the user had prepared, before they began something else.
+            for path in from.files.keys().chain(to.files.keys()) {
+                let [was, is] = [from, to].map(|side| side.files.get(path).copied());
+                if start.files.get(path).copied() == was {
+                    match is {
+                        Some(id) => drop(start.files.insert(path.clone(), id)),
+                        None => drop(start.files.remove(path)),
+                    }
+                }
+            }
+            follow(&mut start.unread, &Change::new(from.unread.clone(), to.unread.clone()));
         }
         start
     }
