@@ -2,6 +2,7 @@
 //! git layer act. Every change needs a [`locked::Locked`].
 
 pub mod anew;
+pub mod beyond;
 pub mod blame;
 pub mod branch;
 pub mod brought_back;

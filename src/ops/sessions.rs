@@ -9,6 +9,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
 use crate::model::turn::Turn;
+use crate::ops::beyond::Beyond;
 use crate::ops::conversation::Conversations;
 use crate::ops::dropped;
 use crate::ops::made::PlannedTurn;
@@ -52,7 +53,9 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         object: format!("what session '{}' did in turn {}", sanitized(session), turn.turn),
         changed: "what the session changed",
     };
-    let planned = take_out(view, &turn, deltas, edits, words);
+    let its: Vec<u64> = deltas.iter().map(|(step, _)| *step).collect();
+    let beyond = Beyond::of(view, &turn, &its, &[])?;
+    let planned = take_out(view, &turn, (deltas, beyond), edits, words);
     let planned = planned.map_err(|error| beside(view, error, (&turn, &steps), session))?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
     let its: Vec<Step> = steps.into_iter().filter(|step| is_its(step.session.as_deref())).collect();

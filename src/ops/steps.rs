@@ -14,10 +14,12 @@ use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::step::{Step, StepName, StepRange};
 use crate::model::turn::{Made, Turn};
+use crate::ops::beyond::Beyond;
 use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
+use crate::ops::turn::skipped::not_covered;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::legs::RefMoves;
@@ -117,6 +119,8 @@ pub fn plan_only(
     for step in (first.step..=last.step).rev() {
         deltas.push((step, inverse_of(view, &turn, step, pathspecs)?));
     }
+    let steps: Vec<u64> = deltas.iter().map(|(step, _)| *step).collect();
+    let beyond = Beyond::of(view, &turn, &steps, pathspecs)?;
     let (noun, changed) = match deltas.len() {
         1 => ("step", "what the step changed"),
         _ => ("steps", "what the steps changed"),
@@ -128,7 +132,7 @@ pub fn plan_only(
         object: format!("{noun} {name} ({})", sanitized(&label)),
         changed,
     };
-    take_out(view, &turn, deltas, edits, words).map_err(|error| beside(error, &name))
+    take_out(view, &turn, (deltas, beyond), edits, words).map_err(|error| beside(error, &name))
 }
 
 /// What is changed beside what a step did leads out: git can put away what is not committed alone, and nothing is overwritten.
@@ -156,7 +160,7 @@ fn beside(error: anyhow::Error, name: &StepRange) -> anyhow::Error {
     refusal.hints(vec![leave, back]).into()
 }
 
-/// The changes that take a step out, of what these pathspecs match.
+/// The changes that take a step out, of what these pathspecs match, but for what is beyond the limits.
 pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString]) -> Result<Delta> {
     let (before, after) = (states::before(&view.timeline, turn, step)?, states::after(&view.timeline, turn, step)?);
     let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
@@ -217,7 +221,7 @@ pub struct TakenOut {
 pub fn take_out(
     view: &View<'_>,
     turn: &Turn,
-    deltas: Vec<(u64, Delta)>,
+    (deltas, beyond): (Vec<(u64, Delta)>, Beyond),
     edits: Option<Edits>,
     words: TakenOut,
 ) -> Result<PlannedTurn> {
@@ -228,7 +232,10 @@ pub fn take_out(
     let within = if before == after { after } else { Operation::default() };
     let of_turn = |delta| TurnDelta { turn: turn.turn, delta, within: within.clone(), ..TurnDelta::default() };
     let capture = view.present()?;
-    let deltas = under_names_of_now(view, turn, deltas, &capture.checkpoint)?;
+    let mut deltas = under_names_of_now(view, turn, deltas, &capture.checkpoint)?;
+    if let Some(newest) = deltas.first_mut() {
+        newest.aside = beyond.inverse;
+    }
     let deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
@@ -248,5 +255,6 @@ pub fn take_out(
     };
     let (turns, made) = (vec![turn.turn], Made::PartialRevert(vec![turn.turn]));
     let conversations = Conversations::undone(view, std::slice::from_ref(turn), Extent::Parts)?;
-    Ok(PlannedTurn { turns, conversations, ..PlannedTurn::new(plan, capture, made, words) })
+    let warnings = beyond.stay.iter().map(not_covered).collect();
+    Ok(PlannedTurn { turns, conversations, warnings, ..PlannedTurn::new(plan, capture, made, words) })
 }

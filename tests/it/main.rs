@@ -11,6 +11,7 @@ mod agent;
 mod anew;
 mod apply;
 mod between;
+mod beyond_limits;
 mod blame;
 mod branches;
 mod command_line;

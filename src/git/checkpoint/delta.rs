@@ -202,8 +202,8 @@ impl Checkpoints<'_> {
         Ok(!there(path) && !parents(path).any(there) && self.captured_directory(before, path)?.is_none())
     }
 
-    /// What a turn made that is beyond the limits.
-    fn made_beyond_limits(
+    /// What is beyond the limits and came between two states of a turn, or went from one name to another.
+    pub fn made_beyond_limits(
         &self,
         turn: u64,
         before: &Checkpoint,

@@ -78,15 +78,22 @@ impl Stored<'_> {
         Ok(steps)
     }
 
-    /// What others made between the calls of a turn and is not captured, and which files that were.
-    pub fn uncaptured_between(&self, turn: u64) -> Result<BTreeMap<BString, Uncaptured>> {
+    /// What others made between the calls of a turn and is not captured, or changed of what was there before it, and which files that
+    /// were.
+    pub fn uncaptured_between(&self, turn: u64, before: &Checkpoint) -> Result<BTreeMap<BString, Uncaptured>> {
         let mut all = BTreeMap::new();
         for step in self.steps_with_gaps(turn)? {
             let state = Objects::new(self.repo)
                 .tree_entry(self.tree, state_directory(turn, step, Side::Before).as_str().into())?;
-            if let Some((_, state)) = state {
-                all.extend(read_uncaptured(self.repo, state)?);
+            let mut known =
+                state.map_or_else(|| Ok(BTreeMap::new()), |(_, state)| read_uncaptured(self.repo, state))?;
+            if !known.is_empty()
+                && let Some(last) = self.step_checkpoint(turn, step.saturating_sub(1), Side::After)?
+            {
+                // What calls had made, and somebody has saved something in.
+                known.retain(|path, _| before.skips(path) || !last.skips(path));
             }
+            all.extend(known);
         }
         Ok(all)
     }

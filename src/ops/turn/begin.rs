@@ -131,7 +131,7 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
         plan.index = dirty.index;
         lock = dirty.lock;
     }
-    announce_skipped(locked, &capture.checkpoint)?;
+    announce_skipped(locked, &turn, &capture.checkpoint)?;
     let mut update = locked.timeline.update();
     update.state.next = number + 1;
     update.state.open = Some(number);

@@ -9,6 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::scan::nested::whole_state;
 use crate::git::timeline::stored::{Side, Stored};
+use crate::git::worktree::Worktree;
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind, Skipped};
@@ -24,7 +25,7 @@ use crate::ops::turn::renamed::{self, CameFrom, Renames};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The files that calls name which ended nowhere, as these found them.
@@ -53,8 +54,10 @@ struct Gap {
     renames: Renames,
     /// What is beyond the limits and new.
     beyond: Vec<Skipped>,
-    /// What is beyond the limits, and changed; a directory has a slash at its end.
-    touched: Vec<BString>,
+    /// Which files and directories that is, where a call may have given them other names since.
+    made: Vec<String>,
+    /// What is beyond the limits, and changed.
+    touched: Vec<Touched>,
     /// Where files were that calls had given the names under which the user has changed them.
     by_calls: CameFrom,
 }
@@ -91,6 +94,47 @@ impl Gap {
     }
 }
 
+/// What is beyond the limits, and in which the user has saved something.
+struct Touched {
+    /// Its path, a directory's with a slash at its end.
+    name: BString,
+    /// Which file or directory it is, where a call may have given it another name since.
+    file: Option<String>,
+}
+
+impl Touched {
+    fn of(skipped: &Skipped, state: &Checkpoint) -> Self {
+        let mut name = skipped.path.clone();
+        if whole_state(skipped).is_some() {
+            name.push(b'/');
+        }
+        Self { name, file: state.uncaptured.get(&skipped.path).map(|known| known.file.clone()) }
+    }
+
+    fn path(&self) -> BString {
+        self.name.trim_end_with(|c| c == '/').into()
+    }
+
+    /// Whether it is the user's, of whom there is this without what calls did, and who made these between them.
+    fn is_theirs(&self, without_calls: &Checkpoint, made: &BTreeSet<String>) -> bool {
+        let was_there = |file: &String| without_calls.uncaptured.values().any(|known| known.file == *file);
+        without_calls.skips(&self.path())
+            || self.file.as_ref().is_some_and(|file| made.contains(file) || was_there(file))
+    }
+
+    /// Its name at the end of a turn.
+    fn followed(&self, view: &View<'_>, after: &Checkpoint) -> BString {
+        let Some(file) = self.file.as_ref().filter(|_| !after.skips(&self.path())) else { return self.name.clone() };
+        let worktree = Worktree::new(view.repo);
+        let is_it = |path: &BStr| worktree.identity(path).is_some_and(|found| found.known.file == *file);
+        let now = after.skipped.iter().find(|now| is_it(now.path.as_bstr()));
+        now.map_or_else(
+            || self.name.clone(),
+            |now| [now.path.as_slice(), &self.name[self.path().len()..]].concat().into(),
+        )
+    }
+}
+
 /// All that changed outside of the calls in a turn, in order.
 pub struct Gaps {
     all: Vec<Gap>,
@@ -113,9 +157,23 @@ impl Gaps {
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
             let new = checkpoints.new_beyond_limits(from, to)?.into_iter().filter(|new| after.skips(&new.path));
             let beyond = new.cloned().collect();
-            let touched = touched_beyond_limits(from, to).into_iter().map(named).collect();
+            let is_new = |path: &BString| !from.skips(path);
+            let made = to.uncaptured.iter().filter(|(path, _)| is_new(path)).map(|(_, known)| known.file.clone());
+            let made = made.collect();
+            let touched = touched_beyond_limits(from, to).into_iter().map(|it| Touched::of(it, to)).collect();
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
-            Ok::<_, anyhow::Error>(Gap { work, from, to, then, checkout: None, renames, beyond, touched, by_calls })
+            Ok::<_, anyhow::Error>(Gap {
+                work,
+                from,
+                to,
+                then,
+                checkout: None,
+                renames,
+                beyond,
+                made,
+                touched,
+                by_calls,
+            })
         };
         let last = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
@@ -291,10 +349,15 @@ impl Gaps {
     pub fn followed(
         &self,
         view: &View<'_>,
-        paths: BTreeSet<BString>,
+        paths: &BTreeSet<BString>,
         (before, after): (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeSet<BString>> {
         let checkpoints = Checkpoints::new(view.repo);
+        let mut beyond: BTreeMap<&BString, BString> = BTreeMap::new();
+        for touched in self.all.iter().flat_map(|gap| &gap.touched).filter(|touched| paths.contains(&touched.name)) {
+            beyond.insert(&touched.name, touched.followed(view, after));
+        }
+        let paths: BTreeSet<BString> = paths.iter().map(|path| beyond.get(path).unwrap_or(path).clone()).collect();
         let mut gone = BTreeMap::new();
         for path in &paths {
             let last = self.all.iter().rev().find_map(|gap| gap.work.files.get(path)?.to);
@@ -340,10 +403,12 @@ impl Gaps {
         }
         *state = checkpoints.with_files(state, &files)?;
         checkpoints.put_directories(state, &directories)?;
+        let mut made = BTreeSet::new();
         for gap in &self.all {
             // What calls made, and goes with them.
-            let is_theirs = |path: &BString| state.skips(&path.trim_end_with(|c| c == '/').into());
-            saved.lost.extend(gap.touched.iter().filter(|path| !is_theirs(path)).cloned());
+            let of_calls = gap.touched.iter().filter(|touched| !touched.is_theirs(state, &made));
+            saved.lost.extend(of_calls.map(|touched| touched.name.clone()));
+            made.extend(gap.made.iter().cloned());
             let new = gap.beyond.iter().filter(|new| !state.skips(&new.path)).cloned();
             state.skipped.extend(new.collect::<Vec<_>>());
         }
@@ -465,15 +530,6 @@ fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), wor
         }
     }
     Ok(CameFrom::new())
-}
-
-/// The path of something beyond the limits, a directory's with a slash at its end.
-fn named(skipped: &Skipped) -> BString {
-    let mut path = skipped.path.clone();
-    if whole_state(skipped).is_some() {
-        path.push(b'/');
-    }
-    path
 }
 
 /// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was

@@ -364,7 +364,7 @@ fn goal(
 ) -> Result<(Checkpoint, BTreeSet<BString>, BTreeSet<BString>)> {
     let mut goal = ends.before.clone();
     let overlaps = gaps.put_files(view, &mut goal)?;
-    let overlaps = gaps.followed(view, overlaps, (ends.before, ends.after))?;
+    let overlaps = gaps.followed(view, &overlaps, (ends.before, ends.after))?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -428,7 +428,7 @@ pub fn with_saved(
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
     let overlaps = gaps.put_files(view, &mut state)?;
-    let overlaps = gaps.followed(view, overlaps, (base, after))?;
+    let overlaps = gaps.followed(view, &overlaps, (base, after))?;
     state.operation = gaps.operation(state.operation);
     gaps.led(Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;

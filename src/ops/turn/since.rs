@@ -93,7 +93,7 @@ impl Since {
     pub fn find_moves(&self, view: &View<'_>, turn: &mut Turn, changed: &Delta) -> Result<()> {
         let checkpoints = Checkpoints::new(view.repo);
         let Capture { ignored, checkpoint, index, .. } = &self.capture;
-        let between = &view.timeline.uncaptured_between(turn.turn)?;
+        let between = &view.timeline.uncaptured_between(turn.turn, &self.before)?;
         let end = End { ignored, skipped: &checkpoint.skipped, index, between };
         let moves = checkpoints.moves(turn, &self.before, changed, end)?;
         (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);

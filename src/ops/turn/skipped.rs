@@ -25,8 +25,8 @@ pub fn note_torn(view: &View<'_>, capture: &Capture) -> Vec<String> {
     capture.torn.iter().map(|path| quoted(path.as_bstr())).collect()
 }
 
-/// Says what is not captured: once, not before every turn.
-pub fn announce_skipped(view: &View<'_>, now: &Checkpoint) -> Result<()> {
+/// Says what is not captured as a turn begins: once, not before every turn; and not of what the turn is made to move.
+pub fn announce_skipped(view: &View<'_>, turn: &Turn, now: &Checkpoint) -> Result<()> {
     let newest = view.timeline.state.next.checked_sub(1).filter(|number| *number > 0);
     let latest = match newest {
         Some(number) if view.timeline.find_turn(number)?.is_some() => {
@@ -40,7 +40,8 @@ pub fn announce_skipped(view: &View<'_>, now: &Checkpoint) -> Result<()> {
         view.warn(said);
     }
     let said = latest.map(|latest| latest.skipped).unwrap_or_default();
-    let is_news = |new: &&Skipped| new.reason != Reason::Repository && !knows(&said, new);
+    let is_moved = |new: &Skipped| turn.moved.iter().any(|it| it.path == new.path);
+    let is_news = |new: &&Skipped| new.reason != Reason::Repository && !knows(&said, new) && !is_moved(new);
     let new: Vec<_> = now.skipped.iter().filter(is_news).collect();
     if new.is_empty() {
         return Ok(());
@@ -106,6 +107,11 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
             in_quotes(path.as_bstr())
         ));
     }
+}
+
+/// The word for what somebody changed that undo leaves, since no state has it.
+pub fn not_covered(path: &BString) -> String {
+    format!("{} was changed too, and is not covered", in_quotes(path.as_bstr()))
 }
 
 /// Warns of what was not captured and had its place taken by what these turns moved there, which goes back alone.

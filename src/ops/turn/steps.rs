@@ -78,9 +78,10 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
             let checkpoints = Checkpoints::new(view.repo);
             let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
             // A call may give it another name.
-            let new = checkpoints.new_beyond_limits(&last, &now)?.into_iter();
-            now.uncaptured = checkpoints.identities(new.map(|new| new.path.as_bstr()));
-            if !is_all_known || !now.uncaptured.is_empty() || !touched_beyond_limits(&last, &now).is_empty() {
+            let beyond = [checkpoints.new_beyond_limits(&last, &now)?, touched_beyond_limits(&last, &now)].concat();
+            let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
+            now.uncaptured = checkpoints.identities(beyond.iter().map(|path| path.as_bstr()));
+            if !is_all_known || !beyond.is_empty() {
                 found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
             }
         }

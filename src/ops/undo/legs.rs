@@ -7,9 +7,10 @@ use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::{Recorded, Was};
 use crate::git::repo::clock::seconds;
+use crate::git::scan::nested::{own_state, whole_state};
 use crate::git::timeline::stored::Side;
 use crate::model::checkpoint::{
-    Checkpoint, Head, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
+    Aside, Change, Checkpoint, Head, Skipped, branch_changes, branch_word, short_branch, shown_place, uncovered_changes,
 };
 use crate::model::names::{Names, branches_of, give_back, names_now, rename};
 use crate::model::place::base_of;
@@ -254,14 +255,18 @@ impl Way {
         (mut before, mut after): (Checkpoint, Checkpoint),
         head: &Head,
     ) -> Result<Leg> {
-        let uncovered: Vec<BString> = uncovered_changes(&before, &after).iter().map(|old| old.path.clone()).collect();
+        let uncovered: Vec<Skipped> = uncovered_changes(&before, &after).into_iter().cloned().collect();
         move_to_branch(&mut before, &mut after, head);
         if direction == Direction::Back {
             self.reworded.extend(reworded(view, turn, &before, &mut after, head));
         }
         let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?;
-        let is_covered = |path: &BString| delta.aside.contains_key(path) || turn.has_moved(path.as_bstr());
-        self.uncovered.extend(uncovered.into_iter().filter(|path| !is_covered(path)));
+        let is_covered = |old: &Skipped| match delta.aside.get(&old.path) {
+            // It comes back from another name, with what was done to it there.
+            Some(Change { from: Some(kept), .. }) => old.state.is_none() || is_same(kept, old),
+            found => found.is_some() || turn.has_moved(old.path.as_bstr()),
+        };
+        self.uncovered.extend(uncovered.into_iter().filter(|old| !is_covered(old)).map(|old| old.path));
         let returns = view.timeline.return_state(turn.turn)?;
         let (delta, start, goal) = match direction {
             Direction::Back => (delta.inverse(), after, before),
@@ -274,6 +279,11 @@ impl Way {
         }
         Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within, short_of: None } })
     }
+}
+
+/// Whether what is kept is as it was where a state names it.
+fn is_same(kept: &Aside, old: &Skipped) -> bool {
+    (kept.state.is_none() || kept.state == own_state(old)) && (kept.tree.is_none() || kept.tree == whole_state(old))
 }
 
 /// A turn and those above it in a walk.

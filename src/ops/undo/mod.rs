@@ -28,7 +28,7 @@ use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{lost_elsewhere, pin_by_hand, pin_displaced, refs_delta};
-use crate::ops::turn::skipped::{announce_whole, warn_of_overwritten};
+use crate::ops::turn::skipped::{announce_whole, not_covered, warn_of_overwritten};
 use crate::ops::turn::{in_progress, notes};
 use crate::ops::undo::legs::{RefMoves, Reworded, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -163,7 +163,7 @@ impl PlannedUndo {
         }
         announce_whole(view, self.plan());
         for path in &self.prepared.uncovered {
-            view.warn(format!("{} was changed too, and is not covered", in_quotes(path.as_bstr())));
+            view.warn(not_covered(path));
         }
     }
 
