@@ -9,7 +9,9 @@ const MAKE: &str = "seq 100 >big; echo AGENT >>big";
 
 fn small() -> Sandbox {
     let repo = Sandbox::new();
-    repo.sh("git config oxundo.maxFileSize 100; git config oxundo.skipDir dist; echo 1 >a; git add a; git commit -qm base");
+    repo.sh(
+        "git config oxundo.maxFileSize 100; git config oxundo.skipDir dist; echo 1 >a; git add a; git commit -qm base",
+    );
     repo
 }
 

@@ -1,6 +1,6 @@
 //! Steps: what changed around each call of an agent's tools, and undo by them.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, check_all};
 use serde_json::{Value, json};
 
 /// Calls a hook of Claude Code's.
@@ -565,4 +565,51 @@ fn a_step_of_a_turn_without_steps_is_told_to_be_none() {
     repo.oxundo(["squash", "9.1.."]).warns("error: there is no turn '9' here");
     repo.git(["tag", "1.1"]);
     repo.oxundo(["keep", "1.1"]).says("2");
+}
+
+/// A file that a call of an editing tool names while a shell gives it another name: all of the new name is in one step, whichever
+/// ends first.
+#[test]
+fn a_file_that_a_shell_moves_under_an_edit_goes_and_comes_back_whole() {
+    let orders = [
+        ("edit first", "PE PS write move QE QS"),
+        ("shell first", "PE PS write move QS QE"),
+        ("moved first", "PE PS move later QE QS"),
+        ("within the shell", "PS PE write move QE QS"),
+        ("shell within", "PE write PS move QS QE"),
+    ];
+    check_all(orders.map(|(name, order)| (name.to_owned(), order)), |order| {
+        let repo = Sandbox::new();
+        repo.sh("echo b >b; echo 1 >one; git add -A; git commit -qm files");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        let before = repo.files();
+        for word in order.split(' ') {
+            let (tool, input) = match word.chars().last() {
+                Some('E') => ("Edit", json!({"file_path": repo.path("b")})),
+                _ => ("Bash", json!({"command": "x"})),
+            };
+            let about = json!({"tool_name": tool, "tool_use_id": tool, "tool_input": input});
+            match word {
+                "write" => drop(repo.sh("echo edit >>b")),
+                "later" => drop(repo.sh("echo edit >>c")),
+                "move" => drop(repo.sh("mv b c; echo shell >>c")),
+                _ if word.starts_with('P') => hook(&repo, "s", "PreToolUse", &about),
+                _ => hook(&repo, "s", "PostToolUse", &about),
+            }
+        }
+        hook(&repo, "s", "Stop", &json!({}));
+        let (after, log) = (repo.state(), repo.json(["log", "--steps"]).1);
+        let moves =
+            steps_of(&log).into_iter().find(|step| step[3].as_array().is_some_and(|it| it.contains(&json!("c"))));
+        let moves = moves.expect("a step of the shell's");
+        assert_eq!(moves[3], json!(["b", "c"]), "{log}");
+        let name = moves[0].as_str().expect("a name");
+        repo.oxundo(["undo", "--only", name]).success();
+        repo.assert_absent("c", "the step is out");
+        assert!(repo.exists("b"), "with both of its names");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        repo.files().assert_is(&before, "undo of all");
+    });
 }

@@ -74,7 +74,7 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         // What a call that may do anything has changed by now is nobody else's.
         Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
             let now = Since::look_within(view, &turn)?.into_state();
-            let mut now = but_for(view, now, &last, &told, ToolCall::is_unknown)?;
+            let mut now = but_for_unknown(view, now, &last, &told)?;
             let checkpoints = Checkpoints::new(view.repo);
             let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
             // A call may give it another name.
@@ -91,22 +91,23 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     Ok(found)
 }
 
-/// A state, but with the files that these calls name as they found them, or as another has them.
-fn but_for(
-    view: &View<'_>,
-    state: Checkpoint,
-    other: &Checkpoint,
-    told: &[ToolCall],
-    which: impl Fn(&ToolCall) -> bool,
-) -> Result<Checkpoint> {
-    let named: Vec<_> = found_by(view.repo, told, which, other)?.into_iter().collect();
+/// A state, but with the files that calls name of which the end is not known as these found them, or as another has them.
+fn but_for_unknown(view: &View<'_>, state: Checkpoint, other: &Checkpoint, told: &[ToolCall]) -> Result<Checkpoint> {
+    let named: Vec<_> = found_by(view.repo, told, ToolCall::is_unknown, other)?.into_iter().collect();
     if named.is_empty() { Ok(state) } else { Checkpoints::new(view.repo).with_files(&state, &named) }
 }
 
 /// The state of all, but of files that calls in flight name: what these are about to write is their own. Such a file is as it was
-/// found, or as another state has it.
+/// found, or as another state has it; none of them takes it away, so that somebody else has, or has given it another name.
 fn state_now(view: &View<'_>, turn: &Turn, other: &Checkpoint, told: &[ToolCall]) -> Result<Checkpoint> {
-    but_for(view, Since::look_within(view, turn)?.into_state(), other, told, |call| call.ended_at.is_none())
+    let (checkpoints, state) = (Checkpoints::new(view.repo), Since::look_within(view, turn)?.into_state());
+    let mut named = Vec::new();
+    for (path, found) in found_by(view.repo, told, |call| call.ended_at.is_none(), other)? {
+        if found.is_none() || checkpoints.captured_file(&state, path.as_bstr())?.is_some() {
+            named.push((path, found));
+        }
+    }
+    if named.is_empty() { Ok(state) } else { checkpoints.with_files(&state, &named) }
 }
 
 /// What a file holds that a call is about to write, if somebody has changed it since the last step, or taken it away.
@@ -306,6 +307,11 @@ fn file(
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
+    let at_large = told.iter().filter(|other| other.told != call.told && other.ended_at.is_none());
+    if is_any_at_large(view.repo, at_large) && Worktree::new(view.repo).stat(path.as_bstr())?.is_none() {
+        // It takes no file away: one that may do anything has, or has given it another name.
+        return Ok(Seen { after: known.clone(), before: found, is_named: true });
+    }
     let left = found_as_begun(view.repo, told, call, &path)?;
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
