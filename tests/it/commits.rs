@@ -1,6 +1,6 @@
 //! What a turn commits, what it leaves out, and what it records.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, check_all};
 use serde_json::{Value, json};
 
 fn with(files: &[(&str, &str)]) -> Sandbox {
@@ -647,4 +647,28 @@ fn a_signature_that_does_not_come_is_not_waited_for_for_ever() {
     output.warns("the turn's changes were not committed");
     repo.undo();
     repo.assert_absent("ran", "the turn is recorded all the same");
+}
+
+/// Whether or not the turn has written to it: an untracked file that it edits in its place is not committed either.
+#[test]
+fn an_untracked_file_to_which_a_turn_gives_another_name_stays_untracked() {
+    let moves = ["mv mine other", "mv mine other; echo its >>other", "mkdir d; mv mine d/other; echo 2 >README.txt"];
+    check_all(moves.map(|script| (script.to_owned(), script)), |script| {
+        let repo = Sandbox::new();
+        repo.sh("seq 20 >mine");
+        let before = repo.state();
+        repo.agent(script);
+        let tracked = repo.git(["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert!(!tracked.contains("other"), "{tracked}");
+        assert!(repo.sh("git status -s -uall").contains("?? "), "it is there");
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+    let repo = Sandbox::new();
+    repo.sh("seq 20 >mine");
+    repo.agent("mv mine other; git add other");
+    assert!(repo.git(["ls-tree", "--name-only", "HEAD"]).contains("other"), "the agent has added it itself");
 }

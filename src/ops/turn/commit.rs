@@ -247,7 +247,11 @@ impl Choice {
         let ignored = ignored_now(view.repo, paths.iter().copied().filter(|path| is_new(path)))?;
         let secrets = view.config().secrets()?;
         let mut choice = Self { parts: users_too(view, since, &mut paths, head_tree)?, ..Self::default() };
+        let moved = moved_untracked(view.repo, changed, start, head_tree)?;
         for path in paths {
+            if moved.contains(path) && Index::new(view.repo).index_entries(&capture.index, path.as_bstr())?.is_empty() {
+                continue;
+            }
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
             // Whoever has staged it: the file is the user's, and nobody adds it for them.
@@ -378,6 +382,24 @@ fn was_untracked(repo: &Repo, path: &BString, start: &Checkpoint, head_tree: Obj
     Ok(has_not(head_tree)?
         && Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some()
         && has_not(objects.head_tree(&start.head)?)?)
+}
+
+/// Files that git does not have, and had under no name: the turn gave them others. Nobody adds the user's file for them.
+fn moved_untracked(repo: &Repo, changed: &Delta, start: &Checkpoint, head_tree: ObjectId) -> Result<BTreeSet<BString>> {
+    let mut is_any = false;
+    for (path, change) in &changed.files {
+        is_any |= change.to.is_none() && was_untracked(repo, path, start, head_tree)?;
+    }
+    if !is_any {
+        return Ok(BTreeSet::new());
+    }
+    let mut moved = BTreeSet::new();
+    for (new, old) in Checkpoints::new(repo).surely_came_from(&changed.files)? {
+        if was_untracked(repo, &old, start, head_tree)? {
+            moved.insert(new);
+        }
+    }
+    Ok(moved)
 }
 
 fn fate(
