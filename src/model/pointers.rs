@@ -146,12 +146,15 @@ impl Pointers {
     pub fn follow(&mut self, from: &Self, to: &Self) {
         let on = from.head.branch.as_ref();
         let renamed = self.on_new_branch(from, to);
+        let mut gone = Vec::new();
         for (name, tip) in changes(&from.branches, &to.branches) {
             let is_own = renamed && (on == Some(&name) || to.head.branch.as_ref() == Some(&name));
-            // It could go since the turn had left it, and HEAD goes back there.
-            let is_needed = tip.is_none() && self.head.branch.as_ref() == Some(&name);
-            if !is_own && !is_needed && (on != Some(&name) || self.branches.get(&name) == from.branches.get(&name)) {
-                set(&mut self.branches, &name, tip.as_ref());
+            if is_own || (on == Some(&name) && self.branches.get(&name) != from.branches.get(&name)) {
+                continue;
+            }
+            match tip {
+                Some(tip) => drop(self.branches.insert(name, tip)),
+                None => gone.push(name),
             }
         }
         for (name, other) in changes(&from.symbolic, &to.symbolic) {
@@ -160,6 +163,9 @@ impl Pointers {
         if !renamed {
             self.follow_head(&from.head, &to.head);
         }
+        // It could go since the turn had left it, and HEAD goes back there.
+        gone.retain(|name| self.head.branch.as_ref() != Some(name));
+        self.branches.retain(|name, _| !gone.contains(name));
         if self.stash == from.stash {
             self.stash.clone_from(&to.stash);
             return;
@@ -269,6 +275,20 @@ mod tests {
                 at(&[("b", 2)], &[]),
                 at(&[("b", 1)], &[]),
                 "another name for the branch",
+            ),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 1)], &[]),
+                at(&[("b", 1)], &[]),
+                at(&[("b", 1)], &[]),
+                "and where nobody had committed on it",
+            ),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 1)], &[]),
+                at(&[("b", 2)], &[]),
+                at(&[("b", 2)], &[]),
+                "with a commit on top",
             ),
             (
                 at(&[("a", 1), ("b", 5)], &[]),

@@ -580,7 +580,7 @@ fn who_takes_over_a_hook_whose_parent_is_gone_is_no_agent() {
         tell("PreToolUse", call);
         repo.sh(script);
         // Something is started that goes on, by whomever.
-        repo.sh("setsid -f sh -c 'echo $$ >>../home/beside; until [ -e ../home/over ]; do sleep .01; done' >&- 2>&-");
+        repo.sh("setsid -f sh -c 'echo $$ >>../home/beside; while [ -e ../home ] && [ ! -e ../home/over ]; do sleep .01; done' >&- 2>&-");
         tell("PostToolUse", call);
         repo.sh("echo user >>three");
     }

@@ -189,7 +189,7 @@ fn a_commit_of_the_users_in_the_moment_in_which_the_turn_ends_is_the_users() {
 }
 
 /// What the user does with git between two calls, with what has to be there before the turn, and what is to be seen of it.
-const WITH_GIT: [(&str, &str, &str); 10] = [
+const WITH_GIT: [(&str, &str, &str); 13] = [
     ("git branch a new branch", "true", "git branch theirs"),
     ("a branch is deleted", "git branch theirs", "git branch -D theirs"),
     ("a branch is renamed", "git branch theirs", "git branch -m theirs ours"),
@@ -212,6 +212,9 @@ const WITH_GIT: [(&str, &str, &str); 10] = [
         "for n in 1 2; do echo own >>late.txt; git stash push -qm $n -- late.txt; done",
         "git stash drop -q; echo mine >>late.txt; git stash push -qm mine -- late.txt",
     ),
+    ("HEAD's branch under another name", "true", "git branch -m trunk"),
+    ("and under a third", "git branch beside", "git branch -m trunk; git branch -m last"),
+    ("its old name anew", "true", "git branch -m trunk; git branch main"),
 ];
 
 /// HEAD's branch, what each branch but the one with this name points to, and the stash list.
