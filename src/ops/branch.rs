@@ -9,7 +9,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::merge::Edits;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
@@ -66,8 +66,7 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
             .into());
     };
     check_is_there(view, &what, commit, words)?;
-    plan.head.to.branch = Some(full_name.clone());
-    plan.head.to.commit = Some(commit);
+    plan.head.to = Head { branch: Some(full_name.clone()), commit: Some(commit), through: None };
     plan.head.from = view.head.clone();
     plan.branches = vec![BranchMove { name: full_name, from: None, to: Some(commit) }];
     let words = Words {

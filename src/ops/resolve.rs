@@ -10,6 +10,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::step::{Step, StepName};
 use crate::model::timeline::TurnSpec;
 use crate::model::turn::Turn;
+use crate::ops::dropped::{LOOKED_AT, fates, picked};
 use crate::ops::elsewhere::{self, without_own_name};
 use crate::ops::operation::{last_replaced, state_of};
 use crate::ops::turn::states;
@@ -102,7 +103,11 @@ fn turn_of_commit(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
             return Ok(Some(note.turn));
         }
     }
-    Ok(None)
+    // The user has made it anew of the turn's own: with another message, or on top of another one.
+    let Some(newest) = view.timeline.turn_numbers()?.into_iter().max() else { return Ok(None) };
+    let mut stand_for = picked(view)?;
+    stand_for.extend(fates(view, newest.saturating_sub(LOOKED_AT))?.copies);
+    Ok(stand_for.into_iter().rev().find_map(|(turn, id)| (id == commit).then_some(turn)))
 }
 
 /// Why there is no last turn, where none is done.

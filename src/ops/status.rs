@@ -11,7 +11,7 @@ use crate::ops::turn::end::as_if_ended;
 use crate::ops::turn::session::check_not_busy;
 use crate::ops::turn::skipped::tracked_only;
 use crate::ops::undo::plan;
-use crate::ops::undo::range::{Extent, below, reverted_last};
+use crate::ops::undo::range::{Extent, below, passed, reverted_last};
 use crate::ops::view::View;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -131,8 +131,15 @@ fn depth(view: &View<'_>, top: &Turn) -> Result<u64> {
     Ok(depth.saturating_add(at.depth))
 }
 
+/// So many undone turns are looked at one by one; seldom is there any other.
+const MOST_REDONE: usize = 256;
+
 fn redo_depth(view: &View<'_>) -> Result<usize> {
-    let undone = view.place()?.undone.len();
+    let all = view.place()?.undone.len();
+    // What was undone on a branch that one of them leaves stays there.
+    let walked = passed(view, Op::Undo, MOST_REDONE)?;
+    let undone = walked.iter().filter(|turn| !turn.is_part()).count()
+        + if walked.len() < MOST_REDONE { 0 } else { all.saturating_sub(MOST_REDONE) };
     Ok(undone + usize::from(reverted_last(view)?.is_some()))
 }
 

@@ -916,3 +916,131 @@ fn a_branch_at_a_named_state_has_what_was_there_then() {
     assert_eq!(repo.sh("git log --format=%s -1; git symbolic-ref --short HEAD").lines().last(), Some("kept"));
     assert!(!repo.sh("cat README.txt").contains("more"));
 }
+
+#[test]
+fn a_branch_begins_where_head_was_on_a_name_that_stands_for_another() {
+    let repo = Sandbox::new();
+    repo.sh("git symbolic-ref refs/heads/sym refs/heads/main; git switch -q sym");
+    for script in ["echo 1 >one", "echo 2 >two"] {
+        repo.agent(script);
+    }
+    let before = repo.state();
+    for (turn, has_two) in [("1", false), ("2", true)] {
+        repo.oxundo(["branch", "b2", turn]).success();
+        assert_eq!(repo.git(["symbolic-ref", "HEAD"]), "refs/heads/b2", "HEAD goes along");
+        assert_eq!(
+            (repo.exists("one"), repo.exists("two"), repo.git(["status", "-s"])),
+            (true, has_two, String::new())
+        );
+        repo.undo();
+        repo.state().assert_is(&before, "the branch goes, and no turn");
+    }
+    repo.assert_sound();
+}
+
+#[test]
+fn what_was_the_users_and_is_in_a_turns_commit_comes_back_with_a_turn_undone_by_hand() {
+    let stories = [
+        (Mode::Commit, "echo mine >mine.txt", "echo 1 >>README.txt; git add -A; git commit -qm its", 1),
+        (Mode::Ghost, "echo mine >>README.txt", "echo 1 >one; git add -A; git commit -qm its", 1),
+        (Mode::Commit, "echo mine >>README.txt; echo mine >mine.txt", "echo 1 >one; git add -A; git commit -qm its", 2),
+        (
+            Mode::Ghost,
+            "echo mine >mine.txt",
+            "git add -A; git commit -qm its; echo 1 >one; git add -A; git commit -qm its",
+            1,
+        ),
+    ];
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(mode, own, script, back)| {
+        let repo = Sandbox::new();
+        repo.sh(own);
+        let before = repo.state();
+        repo.turn(*mode, script);
+        let after = repo.state();
+        repo.sh(&format!("git reset -q --hard HEAD~{back}"));
+        let done = repo.oxundo(["redo"]);
+        done.success();
+        assert!(!done.out().contains("your edits"), "{}", done.out());
+        repo.state().assert_is(&after, "what the reset left is no edit");
+        repo.undo();
+        repo.state().assert_is(&before, "as the turn began");
+        repo.redo();
+        repo.state().assert_is(&after, "and once more");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_commit_that_stands_for_a_turns_names_it() {
+    for git in [
+        "git commit -q --amend -m better",
+        "git switch -qc x HEAD~1; echo u >u; git add u; git commit -qm own; git switch -q main; git rebase -q x",
+    ] {
+        let repo = Sandbox::new();
+        repo.agent("echo 1 >one");
+        repo.sh(git);
+        let head = repo.head();
+        repo.oxundo(["log"]).says(&head[..7]);
+        for words in [&head[..7], "HEAD"] {
+            repo.oxundo(["show", words]).says("one");
+            assert_eq!(repo.json(["show", words]).1["turn"], 1, "{git}: {words}");
+        }
+        repo.oxundo(["describe", "HEAD", "-m", "named"]).success();
+        assert_eq!(repo.json(["show", "HEAD~1"]).0, 1, "no other commit does");
+    }
+}
+
+#[test]
+fn a_ghost_turn_that_is_left_was_not_merged() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo 1 >>README.txt");
+    repo.undo();
+    repo.agent("echo 2 >two");
+    let refusal = repo.refuses(&["undo", "--to", "1"], "branch");
+    assert!(message(&refusal).contains("is not among the turns of"), "{refusal}");
+    repo.oxundo(["redo", "--to", "1"]).success();
+    repo.assert_file("README.txt", "readme\n1\n", "the line of the hint leads there");
+}
+
+#[test]
+fn the_word_of_what_is_left_beside_a_turn_leads_there() {
+    for (own, line) in
+        [("true", "oxundo redo --to 2"), ("echo u >u; git add u; git commit -qm own", "oxundo branch turn-2 2")]
+    {
+        let repo = Sandbox::new();
+        repo.agent("echo 1 >one");
+        repo.agent("echo 2 >two");
+        repo.oxundo(["undo", "2"]).success();
+        repo.sh(own);
+        repo.agent("echo 3 >three").warns(&format!("turns 1, 2 are left beside turn 3: '{line}' goes back there"));
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        repo.oxundo(words).success();
+        assert_eq!(["one", "two", "three"].map(|path| repo.exists(path)), [true, true, false], "{line}");
+    }
+}
+
+#[test]
+fn status_counts_what_redo_brings_back() {
+    let stories: [&[&str]; 3] = [
+        &["--ghost run", "undo", "run git switch -qc b1; echo 2 >two", "undo"],
+        &["run", "run", "undo", "undo -- new0", "undo"],
+        &["run", "run", "undo 2"],
+    ];
+    for story in stories {
+        let repo = Sandbox::new();
+        for (at, words) in story.iter().enumerate() {
+            match words.split_once("run") {
+                Some((ghost, script)) => {
+                    let mode = if ghost.is_empty() { Mode::Commit } else { Mode::Ghost };
+                    let script = if script.is_empty() { "true" } else { script };
+                    repo.turn(mode, &format!("{script}; echo {at} >>new; echo {at} >new{at}"));
+                }
+                None => repo.oxundo(words.split(' ')).success(),
+            }
+        }
+        let count = repo.json(["status"]).1["redo_depth"].as_u64().expect("a number");
+        assert!(count > 0, "{story:?}");
+        assert_eq!(repo.json(["redo", "--dry-run", &(count + 1).to_string()]).0, 4, "{story:?}: no more than {count}");
+        repo.oxundo(["redo", &count.to_string()]).success();
+    }
+}

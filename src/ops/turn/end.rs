@@ -15,6 +15,7 @@ use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
 use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
 use crate::model::merge::{Cause, Edits, Merged};
+use crate::model::place::Node;
 use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
@@ -97,22 +98,23 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let notes = notes(locked.repo, &turn);
     locked.carry_out(&plan, update, message, notes, lock)?;
-    announce_left(locked, &turn, &undone);
+    announce_left(locked, &turn, &undone, since.before.head.commit);
     // Else the next turn does it as it begins.
     let _ = calls::forget(locked.repo).and_then(|()| Index::new(locked.repo).forget_begun());
     Ok(Some(turn))
 }
 
 /// Says once which turns a new one was made instead of. Hooks say nothing of what has gone well.
-fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64]) {
+fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64], begun: Option<ObjectId>) {
     let is_quiet = turn.keeps_redo() || turn.origin.by_hooks;
     let Some(last) = undone.last().filter(|_| !is_quiet) else { return };
     let (turns, are) = if undone.len() == 1 { ("turn", "is") } else { ("turns", "are") };
     let left = listed(undone);
-    view.warn(format!(
-        "{turns} {left} {are} left beside turn {}: 'oxundo redo --to {last}' goes back there",
-        turn.turn
-    ));
+    // What stands on other commits cannot be had beside those of the user's.
+    let from = |turn: u64| view.timeline.node(turn).ok().filter(Node::moved).and_then(|node| node.from);
+    let is_apart = undone.iter().find_map(|undone| from(*undone)).is_some_and(|from| begun != Some(from));
+    let line = if is_apart { format!("oxundo branch turn-{last} {last}") } else { format!("oxundo redo --to {last}") };
+    view.warn(format!("{turns} {left} {are} left beside turn {}: '{line}' goes back there", turn.turn));
 }
 
 /// Puts what is known of a turn at its end into the next timeline.

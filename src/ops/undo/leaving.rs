@@ -91,7 +91,8 @@ impl Walk<'_, '_> {
         let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
-        let is_beside = view.head.branch.as_deref() != Some(name);
+        // A detached HEAD goes by its own name.
+        let is_beside = view.head.branch.as_deref().unwrap_or_else(|| view.head.stack()) != name;
         for commit in &mut described {
             if self.merges.contains(&commit.id) {
                 commit.parents = 1;

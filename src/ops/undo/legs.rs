@@ -136,7 +136,7 @@ impl Way {
             }
             leave_beside(view, turn, [&mut before, &mut after], (&head, &reached.there))?;
             if at == 0 && range.back == 0 {
-                take_reset(view, turn, &mut before, now)?;
+                take_reset(view, turn, (&mut before, &after), now)?;
             } else if at == 0 {
                 legs.renamed.extend(renamed(turn, &mut before, &mut after, now));
             }
@@ -325,6 +325,16 @@ fn is_another(turn: u64, name: &str, left: ObjectId) -> Refusal {
         .hint(format!("run '{line}' to keep it under another name, then the same command again"))
 }
 
+/// The refusal where HEAD's branch has the name by now that a branch of the turn's had beside it.
+fn has_its_name(turn: u64, was: &str, now: &str) -> Refusal {
+    let [shown, old] = [now, was].map(short_branch);
+    let message = format!("'{shown}', which was '{old}', has the name of a branch that turn {turn} moved beside it");
+    let [new, old] = [now, was].map(branch_word);
+    Refusal::new(Code::Branch, message)
+        .hint(format!("run 'git branch -m {new} {old}' to give it its name back, then the same command again"))
+        .hint(format!("or run 'oxundo branch turn-{turn} {turn}' to have the turn on a branch of its own"))
+}
+
 /// The refusal where the walk has come as far as here: to switch now would not be to have switched then.
 fn behind_others(mut refusal: Refusal, range: &TurnRange, at: usize) -> Refusal {
     let walked = &range.turns[..at];
@@ -361,6 +371,12 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[
         .and_then(|name| state.branches.get_key_value(name));
     if let Some((name, left)) = beside {
         return Ok(is_another(turn.turn, name, *left));
+    }
+    if let (Some(was), Some(now)) = (&start.branch, &view.head.branch)
+        && was != now
+        && branch == Some(now.as_str())
+    {
+        return Ok(has_its_name(turn.turn, was, now));
     }
     let wanted = shown_place(branch);
     let message = if turn.began_on == turn.branch {
@@ -539,20 +555,25 @@ pub fn reword(state: &mut Checkpoint, from: ObjectId, to: ObjectId) {
     }
 }
 
-/// Where the user took the turn off with git, in part or with its dirty commit: the walk begins at the commit that HEAD
-/// is at, with what of it is there, and brings back the rest as the turn left it.
-fn take_reset(view: &View<'_>, turn: &Turn, before: &mut Checkpoint, now: &Checkpoint) -> Result<()> {
+/// Where the user took the turn off with git: the walk begins at the commit that HEAD is at, with what of it is there, and brings
+/// back the rest as the turn left it, also what was the user's before it and is in its commits.
+fn take_reset(
+    view: &View<'_>,
+    turn: &Turn,
+    (before, after): (&mut Checkpoint, &Checkpoint),
+    now: &Checkpoint,
+) -> Result<()> {
     let objects = Objects::new(view.repo);
     let is_middle = |commit: &ObjectId| turn.knows(commit) && before.head.commit != Some(*commit);
     let middle = now.head.commit.filter(is_middle);
-    let dirty = turn.dirty_commit.filter(|_| now.head.commit == before.head.commit);
-    let Some(reset) = middle.or(dirty).filter(|_| view.place().is_ok_and(|place| place.by_hand.contains(&turn.turn)))
-    else {
+    let is_reset = middle.is_some() || now.head.commit == before.head.commit;
+    let end = after.head.commit.filter(|end| is_reset && objects.has_commit(*end));
+    let Some(end) = end.filter(|_| view.place().is_ok_and(|place| place.by_hand.contains(&turn.turn))) else {
         return Ok(());
     };
     let base = objects.head_tree(&now.head)?;
     let (mut files, mut staged) = (Vec::new(), Vec::new());
-    for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(reset)?)? {
+    for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(end)?)? {
         let committed = objects.tree_entry(base, path.as_bstr())?;
         let is_there = |tree: ObjectId| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path.as_bstr())? == committed);
         if is_there(now.worktree)? {

@@ -426,11 +426,13 @@ fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
     let refusal = Refusal::new(Code::Branch, message);
     // A branch that starts at it, and that undo takes away again.
     if is_done(view, goal).unwrap_or(false) {
+        let line = line_off(view, goal)?;
         return Ok(
-            refusal.hint(format!("run 'oxundo undo && oxundo redo --to {goal}' to go to it by where the branch began"))
+            refusal.hint(format!("run '{line} && oxundo redo --to {goal}' to go to it by where the branch began"))
         );
     }
-    if let (Some(to), Some(head)) = (view.timeline.node(goal)?.to, view.head.commit)
+    let node = view.timeline.node(goal)?;
+    if let (Some(to), Some(head)) = (node.to.filter(|_| node.moved()), view.head.commit)
         && Objects::new(view.repo).is_ancestor(to, head)?
     {
         let message = format!("turn {goal} was merged: nothing that is done in {} stands above it", here(view));
@@ -440,6 +442,23 @@ fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
         return Ok(refusal.hint(format!("run '{switch}' to go where it is done, then the same command again")));
     }
     Ok(refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there")))
+}
+
+/// The line that undoes all from the last turn done down to the one that began the branch on which a turn below is done.
+fn line_off(view: &View<'_>, goal: u64) -> Result<String> {
+    let (mut lines, mut whole) = (Vec::new(), 0_u64);
+    let mut at = view.top()?;
+    while let Some(turn) = at.filter(|_| is_below(view, goal, at).unwrap_or(false)) {
+        let turn = view.timeline.require_turn(turn)?;
+        at = below(view, &turn);
+        whole += u64::from(!turn.is_part());
+        // No walk goes on with the turns of another branch.
+        if turn.began_branch() || !is_below(view, goal, at)? {
+            lines.push(if whole == 1 { "oxundo undo".to_owned() } else { format!("oxundo undo {whole}") });
+            whole = 0;
+        }
+    }
+    Ok(lines.join(" && "))
 }
 
 /// The turns on the other side of where this walk begins, at most so many, the nearest first: undone ones for an

@@ -139,6 +139,12 @@ pub(super) const CASES: &[Case] = &[
     case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo", "git symbolic-ref HEAD | grep main"),
     case(
         FOREIGN,
+        "git switch -q --detach; echo mine >mine; git add mine; git commit -qm mine",
+        "oxundo undo",
+        "! test -e two && test -e mine",
+    ),
+    case(
+        FOREIGN,
         "oxundo -q undo --only 1; git revert --no-edit HEAD",
         "oxundo undo",
         "! test -e one && test -e two",
@@ -202,6 +208,12 @@ pub(super) const CASES: &[Case] = &[
         "git branch older HEAD~1; turn 'git branch nw; echo z >>one'; s=$(date +%s); until test $(date +%s) -gt $s; do sleep 0.05; done; git branch -M older nw; git branch -f nw HEAD~1",
         "oxundo undo",
         "! git rev-parse -q --verify nw && git rev-parse -q --verify nw-kept",
+    ),
+    case(
+        "'…', which was '…', has the name of a branch that turn … moved beside it",
+        "turn 'git branch nw; echo 3 >three'; oxundo -q undo; git branch -m nw",
+        "oxundo redo",
+        "test -e three",
     ),
     case(
         "turn … changed … as well as …, where HEAD is to be",
@@ -277,6 +289,18 @@ pub(super) const CASES: &[Case] = &[
         // Of two that were merged the later one's line is HEAD's.
         "git switch -qc third HEAD~1; turn 'echo 3 >n3; git add n3; GIT_COMMITTER_DATE=2001-01-01T00:00:00Z git commit -qm c3'; git switch -q -; git merge -q --no-ff -m mg third; turn 'echo 4 >n4'",
         "oxundo undo --revert --to 3",
+    ),
+    case(
+        "turn … is not among the turns of …",
+        "turn 'echo 3 >three'; oxundo -q undo; oxundo -q branch b3 3; turn 'echo 5 >five'",
+        "oxundo undo --to 3",
+        "test -e three && ! test -e five && test $(git branch --show-current) = main",
+    ),
+    case(
+        "turn … is not among the turns of …",
+        "turn 'echo 3 >three'; oxundo -q undo; oxundo -q branch b3 3; turn 'echo 5 >five'; oxundo -q branch b5 5; turn 'echo 7 >seven'",
+        "oxundo undo --to 3",
+        "test -e three && ! test -e five && test $(git branch --show-current) = main",
     ),
     case(
         "turn … is not among the turns of …",
