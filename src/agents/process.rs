@@ -6,6 +6,7 @@ use crate::git::repo::platform;
 use crate::git::repo::platform::ProcessEntry;
 use crate::model::session::Descent;
 use crate::model::turn::{Participant, Process, Turn};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 /// Programs that an agent runs its hooks with, and that end with the hook.
@@ -62,6 +63,32 @@ pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
 pub fn processes_of(agent: Option<&Process>) -> Option<Vec<u32>> {
     let agent = agent.filter(|process| process.space == platform::process_space())?;
     platform::descendants(agent.pid)
+}
+
+/// Of these processes those that are no hook of oxundo's: an agent may have several at once. What runs one is none either, nor what
+/// one has started.
+pub fn without_hooks(ids: Vec<u32>) -> Vec<u32> {
+    let seen: BTreeMap<u32, ProcessEntry> = ids.iter().filter_map(|id| Some((*id, platform::process(*id)?))).collect();
+    let is_hook = |id: u32, name: &str| {
+        let words = || platform::arguments(id).is_none_or(|words| words.iter().any(|word| word == "hook"));
+        name.contains("oxundo") && words()
+    };
+    let mut hooks: BTreeSet<u32> =
+        seen.iter().filter(|(id, seen)| is_hook(**id, &seen.name)).map(|(id, _)| *id).collect();
+    if hooks.is_empty() {
+        return ids;
+    }
+    for _ in 0..DEEPEST {
+        let is_below = |seen: &ProcessEntry| hooks.contains(&seen.parent);
+        let runs_hooks = |id: u32, name: &str| {
+            let mut below = seen.iter().filter(|(_, seen)| seen.parent == id).peekable();
+            SHELLS.contains(&name) && below.peek().is_some() && below.all(|(below, _)| hooks.contains(below))
+        };
+        let more: Vec<u32> =
+            seen.iter().filter(|(id, it)| is_below(it) || runs_hooks(**id, &it.name)).map(|(id, _)| *id).collect();
+        hooks.extend(more);
+    }
+    ids.into_iter().filter(|id| !hooks.contains(id)).collect()
 }
 
 /// Those that this process has started.

@@ -139,6 +139,9 @@ pub struct CallMark {
     /// What was looked at after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
+    /// The place of what had been told last as all was looked at: a call that ended later is not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<usize>,
     /// Which index that was, where all was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
@@ -157,7 +160,7 @@ pub enum Looked {
     File,
     /// All: what each call changed that was over is known.
     All,
-    /// In vain: something that it started goes on.
+    /// Nothing more: something that it started goes on.
     GoesOn,
 }
 
@@ -234,6 +237,7 @@ impl CallMark {
             state,
             moved,
             looked: None,
+            seen: None,
             index: None,
         }
     }
@@ -297,7 +301,7 @@ pub fn calls(marks: impl IntoIterator<Item = CallMark>) -> Vec<ToolCall> {
     let mut told = Told::default();
     for (place, mark) in marks.into_iter().enumerate() {
         match mark.looked {
-            Some(looked) => told.looked_at((looked, mark.index), mark.session.as_deref(), &mark.tool),
+            Some(looked) => told.looked_at(looked, mark),
             None if mark.ends => told.end(&mark, place),
             None => told.begin(mark, place),
         }
@@ -360,18 +364,25 @@ impl Told {
     }
 
     /// Notes what was looked at after a call.
-    fn looked_at(&mut self, (looked, index): (Looked, Option<String>), session: Option<&str>, tool: &ToolUse) {
-        let of_session = |at: &usize| self.calls[*at].session.as_deref() == session;
+    fn looked_at(&mut self, looked: Looked, mark: CallMark) {
+        let of_session = |at: &usize| self.calls[*at].session == mark.session;
         let its = self.ended.iter().rev().copied().filter(of_session).map(|at| (at, &self.calls[at].tool));
-        if let Some(at) = of_call(its, tool) {
+        if let Some(at) = of_call(its, &mark.tool) {
             let call = &mut self.calls[at];
             call.is_known = true;
-            call.index = index;
-            call.goes_on = looked == Looked::GoesOn;
+            match looked {
+                Looked::GoesOn => call.goes_on = true,
+                Looked::All | Looked::File => call.index = mark.index,
+            }
         }
-        if looked != Looked::File {
-            for at in self.unknown.drain(..) {
-                self.calls[at].is_known = true;
+        if looked == Looked::All {
+            let seen = mark.seen.unwrap_or(usize::MAX);
+            for at in std::mem::take(&mut self.unknown) {
+                if self.calls[at].told.1.is_some_and(|end| end <= seen) {
+                    self.calls[at].is_known = true;
+                } else {
+                    self.unknown.push(at);
+                }
             }
         }
     }
@@ -438,6 +449,7 @@ mod tests {
             state: None,
             moved: None,
             looked: None,
+            seen: None,
             index: None,
         }
     }

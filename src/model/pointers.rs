@@ -112,10 +112,12 @@ impl Pointers {
         now
     }
 
-    /// Whether HEAD's branch got another name, or a new branch begins there: what was done before on the old one is on it.
-    fn on_new_branch(&mut self, from: &Self, to: &Self) -> bool {
+    /// Whether HEAD's branch got another name, or a new branch begins there, with more on it or not: what was done before on the
+    /// old one is on it.
+    fn on_new_branch(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) -> bool {
         let (Some(old), Some(new)) = (&from.head.branch, &to.head.branch) else { return false };
-        let is_new = !from.branches.contains_key(new) && to.head.commit == from.head.commit;
+        let goes_on = to.head.commit.zip(from.head.commit).is_some_and(|(now, was)| now == was || is_above(now, was));
+        let is_new = !from.branches.contains_key(new) && goes_on;
         if !is_new || self.head.branch.as_ref() != Some(old) || self.head == from.head {
             return false;
         }
@@ -143,9 +145,10 @@ impl Pointers {
 
     /// Follows somebody who led them from one place to another. Of the branch that HEAD is on, that is only where these are there
     /// too: what stands on somebody else's commits cannot be had without them. HEAD goes to another branch as that is here.
-    pub fn follow(&mut self, from: &Self, to: &Self) {
+    /// `is_above` says whether a commit has another one below it.
+    pub fn follow(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
         let on = from.head.branch.as_ref();
-        let renamed = self.on_new_branch(from, to);
+        let renamed = self.on_new_branch(from, to, is_above);
         let mut gone = Vec::new();
         for (name, tip) in changes(&from.branches, &to.branches) {
             let is_own = renamed && (on == Some(&name) || to.head.branch.as_ref() == Some(&name));
@@ -291,6 +294,13 @@ mod tests {
                 "with a commit on top",
             ),
             (
+                at(&[("a", 1)], &[]),
+                at(&[("a", 2)], &[]),
+                at(&[("b", 3), ("a", 2)], &[]),
+                at(&[("b", 1), ("a", 1)], &[]),
+                "a new branch there, with a commit on top of the agent's",
+            ),
+            (
                 at(&[("a", 1), ("b", 5)], &[]),
                 at(&[("a", 2), ("b", 5)], &[]),
                 at(&[("b", 6), ("a", 2)], &[]),
@@ -320,7 +330,7 @@ mod tests {
             ),
         ] {
             let mut pointers = start;
-            pointers.follow(&from, &to);
+            pointers.follow(&from, &to, |now, was| now > was);
             assert_eq!(pointers, users, "{what}");
         }
     }

@@ -10,6 +10,7 @@ mod acp;
 mod agent;
 mod anew;
 mod apply;
+mod at_once;
 mod between;
 mod beyond_limits;
 mod blame;

@@ -2075,3 +2075,33 @@ fn what_the_user_saved_before_a_shell_and_an_edit_at_once_is_theirs() {
         repo.assert_file("mine.txt", "mine\n", "this too");
     }
 }
+
+#[test]
+fn a_commit_on_a_new_branch_above_the_agents_is_refused_as_on_the_old_one() {
+    for begins in ["git switch -qc theirs", "git branch -m theirs"] {
+        for edit_between in [false, true] {
+            let repo = begun(Mode::Commit, "true");
+            shell(&repo, 1, "sed -i s/1/AGENT1/ both.txt; git commit -qam its");
+            user(&repo, begins);
+            if edit_between {
+                edit(&repo, 2, "both.txt", "sed -i s/4/AGENT2/ both.txt");
+            }
+            user(&repo, "sed -i s/8/USER/ both.txt; git commit -qam mine");
+            ends(&repo);
+            let after = repo.state();
+            repo.refuses(&["undo"], "foreign");
+            repo.state().assert_is(&after, "nothing is changed");
+            repo.oxundo(["undo", "--revert"]).success();
+            let left = repo.sh("cat both.txt");
+            assert_eq!(
+                (left.contains("AGENT1"), left.contains("USER")),
+                (false, true),
+                "{begins}, {edit_between}: {left}"
+            );
+            assert_eq!(repo.git(["branch", "--show-current"]), "theirs", "{begins}");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        }
+    }
+}

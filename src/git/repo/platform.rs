@@ -409,6 +409,19 @@ pub fn process(id: u32) -> Option<ProcessEntry> {
     (!is_dead(fields.first()?)).then_some(process)
 }
 
+/// The words with which a process was started; `None` where the system does not say.
+#[cfg(target_os = "linux")]
+pub fn arguments(id: u32) -> Option<Vec<String>> {
+    let text = std::fs::read(format!("/proc/{id}/cmdline")).ok()?;
+    Some(text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+/// The words with which a process was started; `None` where the system does not say.
+#[cfg(not(target_os = "linux"))]
+pub fn arguments(_id: u32) -> Option<Vec<String>> {
+    None
+}
+
 /// The processes that lead this one's session and its group, as far as they can be seen. Not by the calls of the `rustix`
 /// crate, which know no leader outside of a container (it has the number 0 within).
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The calls of tools in the open turn: told by hooks, a line each in a file of the scratch directory, since a call must
 //! cost little; kept in the turn's record when it ends.
 
-use crate::agents::process::{at_work, caller, own_line, processes_below, processes_of};
+use crate::agents::process::{at_work, caller, own_line, processes_below, processes_of, without_hooks};
 use crate::error::{Code, Refusal};
 use crate::git::index::Index;
 use crate::git::repo::Repo;
@@ -13,10 +13,12 @@ use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
 use crate::model::checkpoint::{FileState, IndexEntry};
 use crate::model::pointers::Moved;
 use crate::model::turn::{Participant, Turn};
+use crate::ops::turn::reach::is_any_at_large;
 use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use std::time::Duration;
 
 /// The file. One is enough: only one turn is open.
 const FILE: &str = "calls";
@@ -79,8 +81,8 @@ pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: Foun
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it, nor, where the
-/// session has told of none that is over, what goes on after it.
-pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()> {
+/// session has told of none that is over, here or in a turn before, what goes on after it.
+pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse, has_told: impl FnOnce() -> bool) -> Result<()> {
     if tool.id.is_none() || is_told_of(repo, part, tool)? {
         return Ok(());
     }
@@ -88,7 +90,7 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<()
     let told = in_open_turn(repo);
     let last =
         told.iter().rev().find(|call| call.session == part.session && call.ended_at.is_some() && !call.is_unknown());
-    if last.is_some_and(|last| !leaves_behind(part, last)) {
+    if last.map_or_else(has_told, |last| !leaves_behind(repo, part, &told, last)) {
         return Ok(());
     }
     record(repo, part, tool, true)?;
@@ -106,8 +108,14 @@ fn is_told_of(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<bool> {
 
 /// Adds what was looked at after a call.
 pub fn record_look(repo: &Repo, part: &Participant, tool: &ToolUse, looked: Looked) -> Result<()> {
-    let index = if looked == Looked::All { Index::new(repo).last_read() } else { None };
-    append(repo, &CallMark { looked: Some(looked), index, ..mark(part, tool, true) })
+    append(repo, &CallMark { looked: Some(looked), ..mark(part, tool, true) })
+}
+
+/// As [`record_look`], where all was, when this much had been told.
+pub fn record_look_at_all(repo: &Repo, part: &Participant, tool: &ToolUse, told: &[ToolCall]) -> Result<()> {
+    let index = Index::new(repo).last_read();
+    let seen = told.iter().map(|call| call.told.1.unwrap_or(call.told.0)).max();
+    append(repo, &CallMark { looked: Some(Looked::All), seen, index, ..mark(part, tool, true) })
 }
 
 fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
@@ -126,13 +134,26 @@ fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
         state: None,
         moved: None,
         looked: None,
+        seen: None,
         index: None,
     }
 }
 
-/// Whether something that a call has started goes on after it.
-pub fn leaves_behind(part: &Participant, call: &ToolCall) -> bool {
-    others_of(part).is_some_and(|now| now.iter().any(|id| !call.beside.contains(id)))
+/// For so long something has to be there to go on after a call: what the agent is just starting is not known by its name yet.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// Whether something that a call has started goes on after it, or that one beside it has. While another may do anything, what is
+/// at work may be that one's: it is looked at as that ends.
+pub fn leaves_behind(repo: &Repo, part: &Participant, told: &[ToolCall], call: &ToolCall) -> bool {
+    let beside: Vec<&ToolCall> = told.iter().filter(|other| other.told != call.told && other.overlaps(call)).collect();
+    if is_any_at_large(repo, beside.iter().copied().filter(|other| other.ended_at.is_none())) {
+        return false;
+    }
+    let was_there = |id: &u32| beside.iter().copied().chain([call]).all(|call| call.beside.contains(id));
+    let new = || others_of(part).map(|now| now.into_iter().filter(|id| !was_there(id)).collect::<Vec<_>>());
+    let Some(first) = new().filter(|new| !new.is_empty()) else { return false };
+    std::thread::sleep(MOMENT);
+    new().is_some_and(|still| still.iter().any(|id| first.contains(id)))
 }
 
 fn append(repo: &Repo, mark: &CallMark) -> Result<()> {
@@ -209,7 +230,7 @@ fn others_of(part: &Participant) -> Option<Vec<u32>> {
     let mut own = own_line();
     own.extend(processes_below());
     let now = processes_of(part.process.as_ref())?;
-    Some(now.into_iter().filter(|id| !own.contains(id)).collect())
+    Some(without_hooks(now.into_iter().filter(|id| !own.contains(id)).collect()))
 }
 
 /// Whether a call that nothing has told the end of goes on, seen by a process that the session's agent had not before it.

@@ -25,6 +25,7 @@ use crate::ops::turn::renamed::{self, CameFrom, Renames};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,7 +260,7 @@ impl Gaps {
         for gap in &mut self.all {
             let was = own.head.clone();
             if !stays {
-                own.follow(&gap.from, &gap.to);
+                own.follow(&gap.from, &gap.to, is_above(view));
             }
             gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own.head))?;
             if let Some(checkout) = &gap.checkout {
@@ -275,9 +276,9 @@ impl Gaps {
     }
 
     /// Where HEAD, branches and the stash list are without what was done to them by calls.
-    pub fn led(&self, mut start: Pointers) -> Pointers {
+    pub fn led(&self, view: &View<'_>, mut start: Pointers) -> Pointers {
         for gap in &self.all {
-            start.follow(&gap.from, &gap.to);
+            start.follow(&gap.from, &gap.to, is_above(view));
         }
         start
     }
@@ -532,6 +533,12 @@ fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), wor
     Ok(CameFrom::new())
 }
 
+/// Tells whether a commit has another one below it.
+fn is_above(view: &View<'_>) -> impl Fn(ObjectId, ObjectId) -> bool {
+    let objects = Objects::new(view.repo);
+    move |commit, below| objects.is_ancestor(below, commit).unwrap_or(false)
+}
+
 /// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was
 /// staged that is in no file.
 fn is_of(entry: IndexEntry, file: FileState, after: Option<FileState>) -> bool {
@@ -615,7 +622,7 @@ pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[Too
 
 /// Whether one of the last turns shows that a session tells of its calls, and they are heeded. What goes on after a prompt's end
 /// may be a command of a call then. Another session of its agent shows nothing: it may be started in another way.
-fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
+pub fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
     let has_told = |turn: &Turn| turn.users_end && turn.origin.part_of(part).is_some();
     Ok(!part.goes_on && Config(repo).steps()? && timeline.any_of_last(has_told)?)
 }

@@ -88,7 +88,7 @@ impl Theirs {
         }
         let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
         let (start, now) = (Pointers::of(ends.start), Pointers::of(ends.after));
-        let mut led = gaps.led(start.clone());
+        let mut led = gaps.led(view, start.clone());
         let owned = owned_that_moved(view, ends.before, ends.after)?;
         led.leave(&owned, &now);
         turn.onto = led.head.commit.filter(|_| led.head != ends.start.head);
@@ -430,7 +430,7 @@ pub fn with_saved(
     let overlaps = gaps.put_files(view, &mut state)?;
     let overlaps = gaps.followed(view, &overlaps, (base, after))?;
     state.operation = gaps.operation(state.operation);
-    gaps.led(Pointers::of(base)).put_beside_head(&mut state);
+    gaps.led(view, Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;
     Checkpoints::new(view.repo).put_entries(&mut state.index, &staged)?;
     Ok(Some((state, overlaps)))

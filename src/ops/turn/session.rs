@@ -24,7 +24,7 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
-use crate::ops::turn::gaps::is_users_end;
+use crate::ops::turn::gaps::{self, is_users_end};
 use crate::ops::turn::known::has_told;
 use crate::ops::turn::reach::{Reach, as_begun};
 use crate::ops::turn::since::Since;
@@ -148,7 +148,8 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
             let found = FoundBefore { may_have_begun: true, ..FoundBefore::default() };
             calls::record_begun(repo, &call.part, &as_begun(repo, tool), found)?;
         } else {
-            calls::record_lost(repo, &call.part, tool)?;
+            let has_told = || gaps::has_told(repo, &view.timeline, &call.part).unwrap_or(false);
+            calls::record_lost(repo, &call.part, tool, has_told)?;
         }
         calls::record(repo, &call.part, tool, true)?;
         if (view.config().steps()? || is_proof) && !tool.only_reads() {

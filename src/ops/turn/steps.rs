@@ -205,10 +205,15 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
             (seen, Looked::All)
         }
     };
-    // Its process is known since it began its part.
-    let goes_on = turn.origin.part_of(part).is_some_and(|part| calls::leaves_behind(part, call));
+    // Its process is known since it began its part. What edits files leaves none behind.
+    let own = turn.origin.part_of(part).filter(|_| extent == Looked::All);
+    let goes_on = own.is_some_and(|own| calls::leaves_behind(locked.repo, own, &told, call));
     put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
-    calls::record_look(locked.repo, part, tool, if goes_on { Looked::GoesOn } else { extent })
+    if extent == Looked::File {
+        return calls::record_look(locked.repo, part, tool, extent);
+    }
+    calls::record_look_at_all(locked.repo, part, tool, &told)?;
+    if goes_on { calls::record_look(locked.repo, part, tool, Looked::GoesOn) } else { Ok(()) }
 }
 
 /// A session's prompt is over, and others are at work in the turn: so are its calls of which nothing told the end. What they have

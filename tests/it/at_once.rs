@@ -1,0 +1,107 @@
+//! Hooks of one agent at the same instant, as parallel calls of tools and sub-agents fire them: whoever comes second finds what the
+//! first one has not yet told.
+
+use crate::sandbox::{Sandbox, check_all};
+
+/// A prompt, and calls of its tools, in the agent's own shell: `pre ID TOOL FILE`, `post ID TOOL FILE`; `held COMMANDS` fires these
+/// hooks while another program has the worktree's lock, and lets it go when as many lines have come as were told.
+const AGENT: &str = r#"
+    tell() { printf '{"hook_event_name":"%s","session_id":"%s","prompt":"p"%s}' "$@" | oxundo hook claude; }
+    input() { if [ $2 = Bash ]; then echo '{"command":"x"}'; else echo "{\"file_path\":\"$PWD/$3\"}"; fi; }
+    about() { echo ",\"tool_name\":\"$2\",\"tool_use_id\":\"$1\",\"tool_input\":$(input "$@")"; }
+    pre() { tell PreToolUse ${S:-s} "$(about "$@")"; }
+    post() { tell PostToolUse ${S:-s} "$(about "$@")"; }
+    lines() { wc -l <.git/oxundo/calls; }
+    held() { # so many lines come before the lock is needed
+        wanted=$(($(lines) + $1)); shift
+        exec 9>>.git/oxundo/lock; flock 9
+        for command; do eval "$command" 9>&- & done
+        until [ $(lines) -ge $wanted ]; do sleep .01; done
+        flock -u 9; wait
+    }
+    for n in 1 2; do seq 100 >f$n; done; git add -A; git commit -qm files
+    tell UserPromptSubmit s ''; pre 0 Bash; post 0 Bash
+"#;
+
+/// Runs it, and gives what the turn's commit has.
+fn told(story: &str) -> (Sandbox, String) {
+    let repo = Sandbox::new();
+    repo.by_agent(&format!("set -e\n{AGENT}\n{story}\ntell Stop s ''")).success();
+    let commit = repo.git(["show", "--format="]);
+    (repo, commit)
+}
+
+#[test]
+fn calls_that_end_at_the_same_instant_are_each_in_a_step_and_what_comes_after_is_the_users() {
+    let tools = [("Edit", "Edit"), ("Bash", "Bash"), ("Edit", "Bash"), ("Bash", "Edit")];
+    check_all(tools.map(|pair| (format!("{pair:?}"), pair)), |(one, two)| {
+        let mut story = String::new();
+        for round in 1..=3 {
+            story.push_str(&format!(
+                "pre {round}.1 {one} f1; pre {round}.2 {two} f2
+                sed -i 's/^{round}0$/AGENT1/' f1; sed -i 's/^{round}0$/AGENT2/' f2
+                held 2 'post {round}.1 {one} f1' 'post {round}.2 {two} f2'
+                sed -i 's/^{round}5$/USER/' f1 f2\n"
+            ));
+        }
+        let (repo, commit) = told(&story);
+        assert_eq!(commit.matches("+AGENT").count(), 6, "{commit}");
+        assert_eq!(commit.matches("+USER").count(), 0, "{commit}");
+        repo.undo();
+        let left = repo.sh("cat f1 f2");
+        assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 6), "{left}");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn a_call_that_ends_as_another_begins_is_told_from_what_comes_after() {
+    let (repo, commit) = told(
+        "pre 1 Bash; sed -i 's/^10$/AGENT1/' f1; held 1 'post 1 Bash' 'pre 2 Bash'
+        sed -i 's/^20$/AGENT2/' f1; post 2 Bash; sed -i 's/^30$/USER/' f1",
+    );
+    assert_eq!((commit.matches("+AGENT").count(), commit.matches("+USER").count()), (2, 0), "{commit}");
+    repo.undo();
+    let left = repo.sh("cat f1");
+    assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 1), "{left}");
+}
+
+/// What carries one call out is nothing that another has left behind.
+#[test]
+fn what_is_at_work_for_a_call_beside_goes_on_for_no_other() {
+    let parallel = |rest: &str| {
+        format!(
+            "until_there() {{ until [ -e ../home/$1 ] || [ ! -e ../home ]; do sleep .01; done; }}
+            pre 1 Bash; until_there one & one=$!
+            pre 2 Bash; until_there two & two=$!
+            sed -i 's/^10$/AGENT1/' f1; {rest}
+            touch ../home/one; wait $one; post 1 Bash
+            sed -i 's/^20$/AGENT2/' f1
+            touch ../home/two; wait $two; post 2 Bash
+            sed -i 's/^30$/LATER/' f1"
+        )
+    };
+    let (repo, commit) = told(&parallel("true"));
+    assert_eq!((commit.matches("+AGENT").count(), commit.matches("+LATER").count()), (2, 0), "{commit}");
+    repo.undo();
+    repo.write("../home/over", "");
+    // What the first has left behind is seen as the last of them ends: then all may be its work.
+    let (repo, commit) = told(&parallel("until_there over &"));
+    repo.write("../home/over", "");
+    assert_eq!((commit.matches("+AGENT").count(), commit.matches("+LATER").count()), (2, 1), "{commit}");
+}
+
+/// A beginning that was lost leaves what its session has told before in force.
+#[test]
+fn after_a_first_edit_of_which_the_beginning_was_lost_the_users_saves_are_theirs() {
+    let (repo, commit) = told(
+        "pre 9 Bash; echo 9 >nine; post 9 Bash; tell Stop s ''; tell UserPromptSubmit s ''
+        sed -i 's/^10$/AGENT1/' f1; post 1 Edit f1; sed -i 's/^20$/USER1/' f1
+        pre 2 Bash; sed -i 's/^30$/AGENT2/' f1; post 2 Bash; sed -i 's/^40$/USER2/' f1",
+    );
+    // A turn before has to show that its session tells of all its calls.
+    assert_eq!((commit.matches("+AGENT").count(), commit.matches("+USER").count()), (2, 0), "{commit}");
+    repo.undo();
+    let left = repo.sh("cat f1");
+    assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 2), "{left}");
+}
