@@ -111,8 +111,11 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64], begun: Option<Obj
     let (turns, are) = if undone.len() == 1 { ("turn", "is") } else { ("turns", "are") };
     let left = listed(undone);
     // What stands on other commits cannot be had beside those of the user's.
-    let from = |turn: u64| view.timeline.node(turn).ok().filter(Node::moved).and_then(|node| node.from);
-    let is_apart = undone.iter().find_map(|undone| from(*undone)).is_some_and(|from| begun != Some(from));
+    let first = undone.iter().find_map(|undone| view.timeline.node(*undone).ok().filter(Node::moved));
+    let knows = |left: Turn| begun.is_some_and(|begun| left.knows(&begun));
+    let is_apart = first.is_some_and(|first| {
+        first.from != begun && !view.timeline.find_turn(first.turn).ok().flatten().is_some_and(knows)
+    });
     let line = if is_apart { format!("oxundo branch turn-{last} {last}") } else { format!("oxundo redo --to {last}") };
     view.warn(format!("{turns} {left} {are} left beside turn {}: '{line}' goes back there", turn.turn));
 }
