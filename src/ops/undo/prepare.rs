@@ -23,7 +23,7 @@ use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +94,8 @@ impl Prepared {
         let present = Present { left, edited, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
-        let mut plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)))?;
+        let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
+        let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
         if edits != Edits::Overwrite {
             for turn in &range.turns[..range.back] {
                 check_apart(turn, changed_files(&plan), BOTH)?;
@@ -131,6 +132,20 @@ impl Prepared {
         let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
         let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
         Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, with_all, owned, stays })
+    }
+}
+
+/// Where a redo has to go back first, a branch that is put back to where a turn left it may lack what the next one begins on: all
+/// stays where it is by a branch of the turn's own.
+fn to_another_line(op: Op, range: &TurnRange, error: Error) -> Error {
+    match error.downcast::<Refusal>() {
+        Ok(mut refusal) => {
+            if op == Op::Redo && range.back > 0 && refusal.code == Code::Branch {
+                refusal.hints = range.on_a_branch().into_iter().collect();
+            }
+            refusal.into()
+        }
+        Err(error) => error,
     }
 }
 

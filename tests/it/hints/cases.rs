@@ -291,6 +291,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo --revert --to 3",
     ),
     case(
+        "'…' is not where the turn left it",
+        "turn 'echo 3 >three'; oxundo -q undo; own; turn 'git switch -qc topic; echo 4 >four'",
+        "oxundo redo --to 3",
+        "test -e three && git rev-parse -q --verify main && git merge-base --is-ancestor main topic",
+    ),
+    case(
         "turn … is not among the turns of …",
         "turn 'echo 3 >three'; oxundo -q undo; oxundo -q branch b3 3; turn 'echo 5 >five'",
         "oxundo undo --to 3",
