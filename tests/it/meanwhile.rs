@@ -2105,3 +2105,28 @@ fn a_commit_on_a_new_branch_above_the_agents_is_refused_as_on_the_old_one() {
         }
     }
 }
+
+#[test]
+fn what_calls_left_is_committed_without_what_the_user_had_saved_beside_it_before() {
+    for last in ["echo USER2 >long.txt", "rm long.txt", "sed -i s/^AGENT1/USER2/ long.txt"] {
+        for rounds in 1..=2 {
+            let repo = begun(Mode::Commit, "seq 100 >long.txt; git add long.txt; git commit -qm long");
+            shell(&repo, 9, "true");
+            for round in 1..=rounds {
+                user(&repo, &format!("sed -i 's/^{round}5$/USER1/' long.txt"));
+                edit(&repo, round, "long.txt", &format!("sed -i 's/^{round}0$/AGENT1/' long.txt"));
+            }
+            user(&repo, last);
+            ends(&repo);
+            let commit = repo.git(["show", "--format="]);
+            let count = |what: &str| commit.matches(what).count();
+            assert_eq!((count("+AGENT1"), count("USER")), (rounds as usize, 0), "{last}, {rounds}: {commit}");
+            assert_eq!(
+                repo.sh("git status --porcelain -- long.txt").len(),
+                " M long.txt".len(),
+                "the rest is uncommitted"
+            );
+            repo.refuses(&["undo"], "conflict");
+        }
+    }
+}

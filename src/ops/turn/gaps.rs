@@ -229,7 +229,15 @@ impl Gaps {
         view: &View<'_>,
         ends: (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeMap<BString, Option<FileState>>> {
-        renamed::left_by_calls(view, self.all.iter().map(|gap| (&gap.work.files, &gap.renames)), ends)
+        let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames));
+        Checkpoints::new(view.repo).merging(|merge| {
+            renamed::left_by_calls(view, changes, ends, |path, now, change| {
+                Ok(match saved(path, now, change, merge)? {
+                    Follows::Whole(now) => Some(now),
+                    Follows::Overlaps(_) => None,
+                })
+            })
+        })
     }
 
     /// The names under which the user changed files that calls had moved there, by their first ones.

@@ -152,13 +152,14 @@ struct Chain {
 }
 
 /// What calls left of files that only the user has changed since, by the paths that they have at the end. `changes` are the user's,
-/// in order.
+/// in order. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
+/// saved before it.
 pub fn left_by_calls<'g>(
     view: &View<'_>,
     changes: impl Iterator<Item = (&'g Files, &'g Renames)>,
     (before, after): (&Checkpoint, &Checkpoint),
+    mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
 ) -> Result<BTreeMap<BString, Option<FileState>>> {
-    // Where a call has changed it in between, nobody can tell.
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
     for (files, renames) in changes {
@@ -174,8 +175,15 @@ pub fn left_by_calls<'g>(
             };
             let Origin { path: old, file } = origin;
             let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
-            let fresh = || Some(Chain { origin: old.clone(), change: Change::new(file, file) });
-            let chain = known.cloned().unwrap_or_else(fresh).filter(|chain| chain.change.to == file);
+            let chain = match known.cloned() {
+                None => Some(Chain { origin: old.clone(), change: Change::new(file, file) }),
+                // A call has changed it in between.
+                Some(Some(chain)) if chain.change.to != file => {
+                    let left = made_to(path, chain.change.from, &Change::new(chain.change.to, file))?;
+                    left.map(|left| Chain { change: Change::new(left, file), ..chain })
+                }
+                Some(chain) => chain,
+            };
             let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
             chains.insert(path.clone(), chain.map(on));
         }
