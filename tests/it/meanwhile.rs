@@ -2130,3 +2130,33 @@ fn what_calls_left_is_committed_without_what_the_user_had_saved_beside_it_before
         }
     }
 }
+
+#[test]
+fn what_the_user_saved_before_two_edits_at_once_of_which_one_fails_is_theirs() {
+    for (other, event) in [("s", "PostToolUse"), ("s", "PostToolUseFailure"), ("o", "PostToolUse")] {
+        for fails_first in [true, false] {
+            let repo = begun(Mode::Commit, "true");
+            hook(&repo, "o", "UserPromptSubmit", &json!({}));
+            shell(&repo, 1, "true");
+            call(&repo, "o", 1, "Bash", &json!({"command": "x"}), "true");
+            user(&repo, "sed -i s/4/mine/ both.txt");
+            let about = |id: &str| json!({"tool_name": "Edit", "tool_use_id": id, "tool_input": {"file_path": repo.path("both.txt")}});
+            hook(&repo, "s", "PreToolUse", &about("writes"));
+            hook(&repo, other, "PreToolUse", &about("fails"));
+            if fails_first {
+                hook(&repo, other, event, &about("fails"));
+            }
+            repo.sh("sed -i s/8/its/ both.txt");
+            hook(&repo, "s", "PostToolUse", &about("writes"));
+            if !fails_first {
+                hook(&repo, other, event, &about("fails"));
+            }
+            hook(&repo, "o", "Stop", &json!({}));
+            ends(&repo);
+            let commit = repo.git(["show", "--format=", "-U0", "HEAD", "--", "both.txt"]);
+            assert!(commit.contains("+its") && !commit.contains("mine"), "{other}, {event}, {fails_first}: {commit}");
+            repo.undo();
+            repo.assert_file("both.txt", LINES.replace('4', "mine"), "what the user saved is left");
+        }
+    }
+}

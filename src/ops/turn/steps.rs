@@ -379,7 +379,11 @@ fn put(
     let is_nothing = delta.is_empty() && touched_beyond_limits(before, &seen.after).is_empty();
     // What was found is not the work of another call of which nothing tells the end.
     let unknown = told.iter().filter(|other| other.told != call.told && other.is_unknown());
-    if is_nothing && (seen.before.is_none() || !is_any_at_large(locked.repo, unknown)) {
+    let is_open = match Reach::of(locked.repo, &call.tool) {
+        Reach::File(path) => may_write(locked.repo, unknown, &path),
+        Reach::Anywhere | Reach::Nowhere => is_any_at_large(locked.repo, unknown),
+    };
+    if is_nothing && (seen.before.is_none() || !is_open) {
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
