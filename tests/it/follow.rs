@@ -1044,3 +1044,61 @@ fn status_counts_what_redo_brings_back() {
         repo.oxundo(["redo", &count.to_string()]).success();
     }
 }
+
+#[test]
+fn what_the_user_wrote_between_turns_comes_back_with_all_that_are_undone_by_hand() {
+    let sweep = "echo 2 >two; git add -A; git commit -qm its";
+    let stories = [
+        (Mode::Commit, "echo mine >>README.txt", "echo 2 >two", 3),
+        (Mode::Commit, "echo mine >mine.txt", sweep, 2),
+        (Mode::Ghost, "echo mine >>README.txt; echo mine >mine.txt", sweep, 2),
+        (Mode::Commit, "echo mine >>README.txt; git add README.txt; echo more >>README.txt", "echo 2 >two", 3),
+    ];
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(mode, own, script, back)| {
+        for line in [&["redo", "2"][..], &["redo", "--to", "2"]] {
+            let repo = Sandbox::new();
+            turn(&repo, *mode, "echo 1 >one");
+            repo.sh(own);
+            let before = repo.state();
+            repo.turn(*mode, script);
+            let after = repo.state();
+            repo.sh(&format!("git reset -q --hard HEAD~{back}"));
+            let done = repo.oxundo(line);
+            done.success();
+            assert!(!done.out().contains("your edits"), "{line:?}: {}", done.out());
+            repo.state().assert_is(&after, "what the reset left is no edit");
+            repo.undo();
+            repo.state().assert_is(&before, "as the second one began");
+            repo.redo();
+            repo.state().assert_is(&after, "and once more");
+            repo.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn what_the_user_wrote_before_a_turn_comes_back_with_it_from_another_line() {
+    for (mode, own, back) in [
+        (Mode::Commit, "echo mine >>README.txt", 2),
+        (Mode::Commit, "echo mine >mine.txt", 1),
+        (Mode::Ghost, "echo mine >>README.txt", 1),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh(own);
+        let before = repo.state();
+        repo.turn(mode, "echo 1 >one; git add -A; git commit -qm its");
+        let after = repo.state();
+        repo.sh(&format!("git reset -q --hard HEAD~{back}"));
+        repo.agent("echo 2 >two");
+        repo.oxundo(["redo", "--to", "1"]).success();
+        repo.state().assert_is(&after, own);
+        repo.oxundo(["redo", "--to", "2"]).success();
+        let mine = repo.sh("grep -hs '^mine$' README.txt mine.txt || true");
+        assert_eq!((repo.exists("two"), mine.trim_end()), (true, "mine"), "and back, with it");
+        repo.oxundo(["redo", "--to", "1"]).success();
+        repo.state().assert_is(&after, "and once more");
+        repo.undo();
+        repo.state().assert_is(&before, "as it began");
+        repo.assert_sound();
+    }
+}

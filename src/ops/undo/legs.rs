@@ -139,6 +139,11 @@ impl Way {
                 take_reset(view, turn, (&mut before, &after), now)?;
             } else if at == 0 {
                 legs.renamed.extend(renamed(turn, &mut before, &mut after, now));
+            } else if range.direction(at) == Direction::Forward
+                && let Some(last) = legs.legs.last()
+                && (at == range.back || view.place()?.by_hand.contains(&turn.turn))
+            {
+                take_reset_between(view, (&mut before, &after), &last.goal, now)?;
             }
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
@@ -589,6 +594,37 @@ fn take_reset(
     if let Some(middle) = middle {
         before.advance(middle);
     }
+    Ok(())
+}
+
+/// Where the user took several turns off with git, or one beside those that the walk comes from: what they had changed between two
+/// of them, and the later one's commits have, comes back with that, unless it is in the files now. `reached` is where the walk has
+/// come to.
+fn take_reset_between(
+    view: &View<'_>,
+    (before, after): (&mut Checkpoint, &Checkpoint),
+    reached: &Checkpoint,
+    now: &Checkpoint,
+) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    let Some(end) = after.head.commit.filter(|end| objects.has_commit(*end)) else { return Ok(()) };
+    let (head, left) = (objects.head_tree(&now.head)?, objects.head_tree(&reached.head)?);
+    let (mut files, mut staged) = (Vec::new(), Vec::new());
+    for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(end)?)? {
+        let entry = |tree: ObjectId| objects.tree_entry(tree, path.as_bstr());
+        let committed = entry(head)?;
+        // It is as the reset has left it, and so it was where that was done.
+        if entry(now.worktree)? == committed && entry(reached.worktree)? == entry(left)? {
+            files.push((path.clone(), entry(reached.worktree)?));
+        }
+        let is_special = [now, reached].iter().any(|state| state.index.special.contains_key(&path));
+        if !is_special && entry(now.index.tree)? == committed && entry(reached.index.tree)? == entry(left)? {
+            before.index.special.remove(&path);
+            staged.push((path.clone(), entry(reached.index.tree)?));
+        }
+    }
+    before.worktree = objects.edited_tree(before.worktree, &files)?;
+    before.index.tree = objects.edited_tree(before.index.tree, &staged)?;
     Ok(())
 }
 
