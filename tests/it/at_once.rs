@@ -105,3 +105,35 @@ fn after_a_first_edit_of_which_the_beginning_was_lost_the_users_saves_are_theirs
     let left = repo.sh("cat f1");
     assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 2), "{left}");
 }
+
+/// Whichever of the two has the lock first: what the user saved before both is in neither.
+#[test]
+fn a_shell_that_ends_as_an_edit_of_its_file_begins_keeps_what_it_wrote_and_nothing_of_the_users() {
+    for session in ["s", "t"] {
+        for first in ["post 1 Bash", "S=SESSION pre 2 Edit f1"] {
+            // The one that comes first waits for the lock, which the other one gets at times.
+            let two = if first.starts_with("post") { "S=SESSION pre 2 Edit f1" } else { "post 1 Bash" };
+            let begins =
+                if session == "t" { "tell UserPromptSubmit t ''; S=t pre 9 Bash; S=t post 9 Bash" } else { "true" };
+            let story = format!(
+                "{begins}; sed -i 's/^50$/USER/' f1
+                pre 1 Bash; sed -i 's/^10$/AGENT1/' f1
+                held {} '{first}; echo >../home/first' 'sleep .02; {two}'
+                sed -i 's/^20$/AGENT2/' f1; S=SESSION post 2 Edit f1; {}",
+                1,
+                if session == "t" { "tell Stop t ''" } else { "true" },
+            );
+            let (repo, commit) = told(&story.replace("SESSION", session));
+            assert_eq!(
+                (commit.matches("+AGENT").count(), commit.matches("+USER").count()),
+                (2, 0),
+                "{story}: {commit}"
+            );
+            let steps = repo.json(["log", "--steps"]).1["turns"][0]["steps"].to_string();
+            assert!(steps.contains("\"Bash\"") && steps.contains("\"Edit\""), "a step of each: {steps}");
+            repo.undo();
+            let left = repo.sh("cat f1");
+            assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 1), "{story}: {left}");
+        }
+    }
+}

@@ -216,6 +216,21 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     if goes_on { calls::record_look(locked.repo, part, tool, Looked::GoesOn) } else { Ok(()) }
 }
 
+/// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs.
+pub fn record_ended(locked: &mut Locked<'_>) -> Result<()> {
+    if !calls::are_told(locked.repo) {
+        return Ok(());
+    }
+    let Some(turn) = locked.open_turn()? else { return Ok(()) };
+    let waits = |call: &ToolCall| call.ended_at.is_some() && call.is_unrecorded() && !call.tool.only_reads();
+    for call in calls::in_open_turn(locked.repo).into_iter().filter(waits) {
+        if let Some(part) = turn.origin.parts.iter().find(|part| part.session == call.session) {
+            record(locked, part, &call.tool)?;
+        }
+    }
+    Ok(())
+}
+
 /// A session's prompt is over, and others are at work in the turn: so are its calls of which nothing told the end. What they have
 /// changed by now is looked at, so that what comes is not theirs.
 pub fn record_ended_with_prompt(locked: &mut Locked<'_>, part: &Participant) -> Result<()> {
