@@ -63,21 +63,28 @@ pub struct FoundBefore {
 
 /// As [`record`], of a call that begins.
 pub fn record_begun(repo: &Repo, part: &Participant, tool: &ToolUse, found: FoundBefore) -> Result<()> {
+    record_begun_if(repo, part, tool, found, || true).map(|_| ())
+}
+
+/// As [`record_begun`], if this holds in the last moment. Tells whether it did.
+pub fn record_begun_if(
+    repo: &Repo,
+    part: &Participant,
+    tool: &ToolUse,
+    found: FoundBefore,
+    holds: impl FnOnce() -> bool,
+) -> Result<bool> {
     let FoundBefore { file, staged, state, moved, may_have_begun, .. } = found;
     let mark = mark(part, tool, false);
     let clock = if may_have_begun { Some(0) } else { mark.clock };
-    append(
-        repo,
-        &CallMark {
-            found: file.and_then(Left::file),
-            gone: file == Some(Left::Nothing),
-            staged,
-            state,
-            moved,
-            clock,
-            ..mark
-        },
-    )
+    let (found, gone) = (file.and_then(Left::file), file == Some(Left::Nothing));
+    let mark = CallMark { clock, found, gone, staged, state, moved, ..mark };
+    Ok(holds() && append(repo, &mark).map(|()| true)?)
+}
+
+/// How many calls have ended in the open turn.
+pub fn ended(repo: &Repo) -> usize {
+    in_open_turn(repo).iter().filter(|call| call.ended_at.is_some()).count()
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it, nor, where the

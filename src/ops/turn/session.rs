@@ -103,19 +103,13 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
             // Evidence is less than the call.
             let _ = steps::record_given_up(&mut locked, &call.part);
         }
-        let found = match adapter(&call.part.agent) {
-            // Evidence is less than the call.
-            Some(_) => {
-                let mut found = steps::found_before(&locked, tool).unwrap_or_default();
-                let _ = steps::record_found(&mut locked, &mut found);
-                found
-            }
+        if adapter(&call.part.agent).is_some() {
+            steps::record_begun(&mut locked, &call.part, tool)?;
+        } else {
             // It is told of by another than the agent's own hook, for which the agent would wait.
-            None => FoundBefore { may_have_begun: true, ..FoundBefore::default() },
-        };
-        // Evidence is less than the call.
-        let _ = steps::keep_found(&mut locked, tool, &found);
-        calls::record_begun(repo, &call.part, tool, found)?;
+            let found = FoundBefore { may_have_begun: true, ..FoundBefore::default() };
+            calls::record_begun(repo, &call.part, tool, found)?;
+        }
     }
     if outlasting.is_some() {
         // The user need not wait for it.

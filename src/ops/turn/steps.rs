@@ -50,7 +50,7 @@ fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
 
 /// As a call begins: what somebody has changed since the last step is not the call's, and the call may delete it. Of a call
 /// that names the file which it writes, that is looked at; of any other, all is.
-pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
+fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     let mut found = FoundBefore::default();
     let Some(turn) = view.open_turn()?.filter(|_| !tool.only_reads()) else { return Ok(found) };
     if !view.config().steps()? {
@@ -89,6 +89,24 @@ pub fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
     }
     view.repo.flush()?;
     Ok(found)
+}
+
+/// How often what a call finds is looked at, where others end meanwhile: an end waits for nobody.
+const LOOKS: usize = 3;
+
+/// Adds a call that begins, with what it finds. What calls that end meanwhile have done is in their steps before it.
+pub fn record_begun(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Result<()> {
+    for left in (0..LOOKS).rev() {
+        let (repo, ended) = (locked.repo, calls::ended(locked.repo));
+        // Evidence is less than the call.
+        let _ = record_ended(locked);
+        let mut found = found_before(locked, tool).unwrap_or_default();
+        let _ = record_found(locked, &mut found).and_then(|()| keep_found(locked, tool, &found));
+        if calls::record_begun_if(repo, part, tool, found, || left == 0 || calls::ended(repo) == ended)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A state, but with the files that calls name of which the end is not known as these found them, or as another has them.
@@ -396,7 +414,9 @@ fn put(
     let unknown = told.iter().filter(|other| other.told != call.told && other.is_unknown());
     let is_open = match Reach::of(locked.repo, &call.tool) {
         Reach::File(path) => may_write(locked.repo, unknown, &path),
-        Reach::Anywhere | Reach::Nowhere => is_any_at_large(locked.repo, unknown),
+        Reach::Anywhere | Reach::Nowhere => {
+            unknown.into_iter().any(|other| Reach::of(locked.repo, &other.tool) != Reach::Nowhere)
+        }
     };
     if is_nothing && (seen.before.is_none() || !is_open) {
         return Ok(());
@@ -513,7 +533,7 @@ fn hold(state: &mut Timeline, pins: impl Iterator<Item = Pin>) {
 
 /// Keeps alive what a call finds that somebody has made since the last step: it may overwrite it, take it off its branch, and
 /// have git delete it.
-pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> Result<()> {
+fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> Result<()> {
     let objects = Objects::new(locked.repo);
     let mut trees: Vec<ObjectId> = found.state.into_iter().collect();
     let file = found.file.and_then(Left::file).map(|file| (found.path.clone(), Some((entry_kind(file.kind), file.id))));
@@ -536,7 +556,7 @@ pub fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) 
 }
 
 /// While something is at work in the background, what a call finds that has changed is its work: a step of its own.
-pub fn record_found(locked: &mut Locked<'_>, found: &mut FoundBefore) -> Result<()> {
+fn record_found(locked: &mut Locked<'_>, found: &mut FoundBefore) -> Result<()> {
     let Some(turn) = locked.open_turn()? else { return Ok(()) };
     let Some(listed) = turn.origin.parts.iter().find(|part| part.listed.is_some()) else { return Ok(()) };
     let Some(state) = found.state else { return Ok(()) };
