@@ -82,9 +82,15 @@ pub fn record_begun_if(
     Ok(holds() && append(repo, &mark).map(|()| true)?)
 }
 
-/// How many calls have ended in the open turn.
-pub fn ended(repo: &Repo) -> usize {
-    in_open_turn(repo).iter().filter(|call| call.ended_at.is_some()).count()
+/// As [`in_open_turn`], with how much was told by then, in bytes.
+pub fn so_far(repo: &Repo) -> (Vec<ToolCall>, u64) {
+    let text = std::fs::read(repo.scratch_path(FILE)).unwrap_or_default();
+    (read(&text), text.len() as u64)
+}
+
+/// Whether nothing was told since there was this much.
+pub fn is_all(repo: &Repo, length: u64) -> bool {
+    std::fs::metadata(repo.scratch_path(FILE)).map_or(0, |about| about.len()) == length
 }
 
 /// Adds a call of which the beginning is told nowhere, if this is the end of one: nobody knows what came before it, nor, where the

@@ -73,8 +73,10 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
         return after_call(repo, heard, call);
     }
     let mut locked = Locked::beside_run(repo, heard, &format!("{}'s hook", call.part.agent), call.patience)?;
-    // Evidence is less than the signal.
-    let _ = steps::record_ended(&mut locked);
+    if call.signal != Signal::Call {
+        // Evidence is less than the signal.
+        let _ = steps::record_ended(&mut locked);
+    }
     let open = locked.open_turn()?;
     missed::collect(repo)?;
     let late = missed::begun_late(repo, call.signal, &call.part).filter(|(prompt, _)| {

@@ -50,13 +50,12 @@ fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
 
 /// As a call begins: what somebody has changed since the last step is not the call's, and the call may delete it. Of a call
 /// that names the file which it writes, that is looked at; of any other, all is.
-fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
+fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<FoundBefore> {
     let mut found = FoundBefore::default();
     let Some(turn) = view.open_turn()?.filter(|_| !tool.only_reads()) else { return Ok(found) };
     if !view.config().steps()? {
         return Ok(found);
     }
-    let told = calls::in_open_turn(view.repo);
     let last = last_known(view, &turn)?;
     let reach = Reach::of(view.repo, tool);
     if reach == Reach::Anywhere && !is_any_at_large(view.repo, told.iter().filter(|call| call.ended_at.is_none())) {
@@ -67,14 +66,14 @@ fn found_before(view: &View<'_>, tool: &ToolUse) -> Result<FoundBefore> {
         Reach::File(path) => {
             if !may_write(view.repo, told.iter().filter(|call| call.is_unrecorded()), &path) {
                 found.file = file_before(view, &last, &path)?;
-                found.staged = staged_before(view, &told, &last, &path)?;
+                found.staged = staged_before(view, told, &last, &path)?;
             }
             found.path = path;
         }
         // What a call that may do anything has changed by now is nobody else's.
         Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
             let now = Since::look_within(view, &turn)?.into_state();
-            let mut now = but_for_unknown(view, now, &last, &told)?;
+            let mut now = but_for_unknown(view, now, &last, told)?;
             let checkpoints = Checkpoints::new(view.repo);
             let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
             // A call may give it another name.
@@ -97,12 +96,12 @@ const LOOKS: usize = 3;
 /// Adds a call that begins, with what it finds. What calls that end meanwhile have done is in their steps before it.
 pub fn record_begun(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Result<()> {
     for left in (0..LOOKS).rev() {
-        let (repo, ended) = (locked.repo, calls::ended(locked.repo));
+        let repo = locked.repo;
         // Evidence is less than the call.
-        let _ = record_ended(locked);
-        let mut found = found_before(locked, tool).unwrap_or_default();
+        let (told, length) = record_ended(locked).unwrap_or_else(|_| calls::so_far(repo));
+        let mut found = found_before(locked, tool, &told).unwrap_or_default();
         let _ = record_found(locked, &mut found).and_then(|()| keep_found(locked, tool, &found));
-        if calls::record_begun_if(repo, part, tool, found, || left == 0 || calls::ended(repo) == ended)? {
+        if calls::record_begun_if(repo, part, tool, found, || left == 0 || calls::is_all(repo, length))? {
             break;
         }
     }
@@ -234,19 +233,26 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     if goes_on { calls::record_look(locked.repo, part, tool, Looked::GoesOn) } else { Ok(()) }
 }
 
-/// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs.
-pub fn record_ended(locked: &mut Locked<'_>) -> Result<()> {
-    if !calls::are_told(locked.repo) {
-        return Ok(());
-    }
-    let Some(turn) = locked.open_turn()? else { return Ok(()) };
-    let waits = |call: &ToolCall| call.ended_at.is_some() && call.is_unrecorded() && !call.tool.only_reads();
-    for call in calls::in_open_turn(locked.repo).into_iter().filter(waits) {
-        if let Some(part) = turn.origin.parts.iter().find(|part| part.session == call.session) {
+/// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs. Gives all calls, and
+/// how much was told by then.
+pub fn record_ended(locked: &mut Locked<'_>) -> Result<(Vec<ToolCall>, u64)> {
+    let repo = locked.repo;
+    let (mut told, mut length) = calls::so_far(repo);
+    let turn = if told.is_empty() { None } else { locked.open_turn()? };
+    let Some(turn) = turn.filter(|_| locked.config().steps().unwrap_or(false)) else { return Ok((told, length)) };
+    let waits = |call: &&ToolCall| call.ended_at.is_some() && call.is_unrecorded() && !call.tool.only_reads();
+    let part_of = |call: &ToolCall| turn.origin.parts.iter().find(|part| part.session == call.session);
+    for _ in 1..LOOKS {
+        let waiting: Vec<_> = told.iter().filter(waits).filter_map(|call| Some((part_of(call)?, call))).collect();
+        if waiting.is_empty() {
+            break;
+        }
+        for (part, call) in waiting {
             record(locked, part, &call.tool)?;
         }
+        (told, length) = calls::so_far(repo);
     }
-    Ok(())
+    Ok((told, length))
 }
 
 /// A session's prompt is over, and others are at work in the turn: so are its calls of which nothing told the end. What they have
