@@ -615,10 +615,6 @@ impl Planner<'_, '_> {
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now.clone(), Cause::Edited));
         }
-        if now.is_empty() && !change.from.is_empty() {
-            // Somebody has taken the file out of the index, and committed that or not.
-            return Ok(Vec::new());
-        }
         if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
             return Ok(change.to.clone());
         }

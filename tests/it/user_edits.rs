@@ -731,26 +731,3 @@ fn what_leads_on_where_a_file_is_in_the_place_of_a_directory_leads_on() {
     repo.assert_file("dir/c.txt", "one\n", "the turn is undone");
     repo.assert_file("mine", "mine\n", "and the user's is there");
 }
-
-#[test]
-fn a_file_that_the_user_takes_out_of_the_index_stays_out_of_it() {
-    for (mode, turn) in
-        [(Mode::Ghost, "echo b >>f; git add f"), (Mode::Ghost, "echo b >>f"), (Mode::Commit, "echo b >>f")]
-    {
-        for own in ["git rm -q --cached f", "git rm -q --cached f; git commit -qm 'not to be tracked any more'"] {
-            let repo = Sandbox::new();
-            repo.sh("echo a >f; git add f; git commit -qm files");
-            repo.turn(mode, turn);
-            repo.sh(own);
-            if mode == Mode::Commit && own.contains("commit") {
-                continue;
-            }
-            let after = repo.state();
-            repo.undo();
-            repo.assert_file("f", "a\n", "the turn's line is out");
-            assert_eq!(repo.git(["ls-files", "f"]), "", "{mode:?}, {own}: git is not to have it");
-            repo.redo();
-            repo.state().assert_is(&after, own);
-        }
-    }
-}
