@@ -189,8 +189,8 @@ fn lines_that_touch_an_agents_are_the_users_where_no_call_wrote_them() {
         edits(&repo, "s", 2, "sed -i '1i its' f");
         repo.sh("sed -i '/^mine/a late' f");
         hook(&repo, "s", "Stop", &json!({}));
-        let users = if mode == Mode::Commit { "User Name" } else { "nobody" };
-        let user = |line: &str| format!("{line} {users}");
+        // None of theirs is in the turn's commit.
+        let user = |line: &str| format!("{line} nobody");
         assert_eq!(
             told(&repo, &[], "f"),
             ["its 1.2".into(), "one User Name".into(), "its 1.1".into(), user("mine"), user("late")]
