@@ -71,7 +71,7 @@ pub fn without_hooks(ids: Vec<u32>) -> Vec<u32> {
     let seen: BTreeMap<u32, ProcessEntry> = ids.iter().filter_map(|id| Some((*id, platform::process(*id)?))).collect();
     let is_hook = |id: u32, name: &str| {
         let words = || platform::arguments(id).is_none_or(|words| words.iter().any(|word| word == "hook"));
-        name.contains("oxundo") && words()
+        is_own_name(name) && words()
     };
     let mut hooks: BTreeSet<u32> =
         seen.iter().filter(|(id, seen)| is_hook(**id, &seen.name)).map(|(id, _)| *id).collect();
@@ -119,7 +119,11 @@ pub fn is_above_server(part: &Participant) -> bool {
 
 /// Whether a process is oxundo's own, also where a packager's wrapper has given it a longer name.
 fn is_own(pid: u32) -> bool {
-    platform::process(pid).is_some_and(|seen| seen.name.contains("oxundo"))
+    platform::process(pid).is_some_and(|seen| is_own_name(&seen.name))
+}
+
+fn is_own_name(name: &str) -> bool {
+    name.contains("oxundo")
 }
 
 /// How this command comes about, if the session's process is an ancestor of this one, or has been: a process that outlives

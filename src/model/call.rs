@@ -160,7 +160,7 @@ pub enum Looked {
     File,
     /// All: what each call changed that was over is known.
     All,
-    /// Nothing more: something that it started goes on.
+    /// All, where it is told what was known by then, or else nothing: something that it started goes on.
     GoesOn,
 }
 
@@ -370,19 +370,17 @@ impl Told {
         if let Some(at) = of_call(its, &mark.tool) {
             let call = &mut self.calls[at];
             call.is_known = true;
-            match looked {
-                Looked::GoesOn => call.goes_on = true,
-                Looked::All | Looked::File => call.index = mark.index,
-            }
+            call.index = mark.index;
+            call.goes_on = looked == Looked::GoesOn;
         }
-        if looked == Looked::All {
-            let seen = mark.seen.unwrap_or(usize::MAX);
-            for at in std::mem::take(&mut self.unknown) {
-                if self.calls[at].told.1.is_some_and(|end| end <= seen) {
-                    self.calls[at].is_known = true;
-                } else {
-                    self.unknown.push(at);
-                }
+        // Of an earlier release, all did.
+        let seen = mark.seen.or((looked == Looked::All).then_some(usize::MAX));
+        let Some(seen) = seen else { return };
+        for at in std::mem::take(&mut self.unknown) {
+            if self.calls[at].told.1.is_some_and(|end| end <= seen) {
+                self.calls[at].is_known = true;
+            } else {
+                self.unknown.push(at);
             }
         }
     }
@@ -511,6 +509,26 @@ mod tests {
         assert_eq!(call.age(Some(-3600), 100), Some(5));
         assert_eq!(call.age(Some(3600), 100), Some(5));
         assert_eq!(call.age(Some(5), 90), Some(i64::MAX), "the system was started anew");
+    }
+
+    #[test]
+    fn a_look_tells_of_what_had_ended_as_it_began_and_one_at_nothing_of_its_call_alone() {
+        let look = |looked, seen| CallMark { looked: Some(looked), seen, ..mark("s", "Bash", Some("1"), "e", true) };
+        for (looked, seen, known) in [
+            (Looked::File, None, [true, false, false]),
+            (Looked::GoesOn, None, [true, false, false]),
+            (Looked::All, Some(4), [true, true, false]),
+            (Looked::GoesOn, Some(4), [true, true, false]),
+            (Looked::All, None, [true, true, true]),
+        ] {
+            let mut marks: Vec<CallMark> =
+                ["1", "2", "3"].map(|id| mark("s", "Bash", Some(id), "b", false)).into_iter().collect();
+            marks.extend(["1", "2", "3"].map(|id| mark("s", "Bash", Some(id), "e", true)));
+            marks.push(look(looked, seen));
+            let told = calls(marks);
+            assert_eq!([0, 1, 2].map(|at| told[at].is_known), known, "{looked:?} {seen:?}");
+            assert_eq!(told[0].goes_on, looked == Looked::GoesOn);
+        }
     }
 
     #[test]

@@ -104,9 +104,8 @@ fn turn_of_commit(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
         }
     }
     // The user has made it anew of the turn's own: with another message, or on top of another one.
-    let Some(newest) = view.timeline.turn_numbers()?.into_iter().max() else { return Ok(None) };
     let mut stand_for = picked(view)?;
-    stand_for.extend(fates(view, newest.saturating_sub(LOOKED_AT))?.copies);
+    stand_for.extend(fates(view, view.timeline.state.next.saturating_sub(LOOKED_AT))?.copies);
     Ok(stand_for.into_iter().rev().find_map(|(turn, id)| (id == commit).then_some(turn)))
 }
 

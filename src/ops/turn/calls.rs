@@ -124,11 +124,18 @@ pub fn record_look(repo: &Repo, part: &Participant, tool: &ToolUse, looked: Look
     append(repo, &CallMark { looked: Some(looked), ..mark(part, tool, true) })
 }
 
-/// As [`record_look`], where all was, when this much had been told.
-pub fn record_look_at_all(repo: &Repo, part: &Participant, tool: &ToolUse, told: &[ToolCall]) -> Result<()> {
+/// As [`record_look`], where all was, when this much had been told: in one line, since a kill may come after any.
+pub fn record_look_at_all(
+    repo: &Repo,
+    part: &Participant,
+    tool: &ToolUse,
+    told: &[ToolCall],
+    goes_on: bool,
+) -> Result<()> {
+    let looked = if goes_on { Looked::GoesOn } else { Looked::All };
     let index = Index::new(repo).last_read();
     let seen = told.iter().map(|call| call.told.1.unwrap_or(call.told.0)).max();
-    append(repo, &CallMark { looked: Some(Looked::All), seen, index, ..mark(part, tool, true) })
+    append(repo, &CallMark { looked: Some(looked), seen, index, ..mark(part, tool, true) })
 }
 
 fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {

@@ -229,8 +229,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     if extent == Looked::File {
         return calls::record_look(locked.repo, part, tool, extent);
     }
-    calls::record_look_at_all(locked.repo, part, tool, &told)?;
-    if goes_on { calls::record_look(locked.repo, part, tool, Looked::GoesOn) } else { Ok(()) }
+    calls::record_look_at_all(locked.repo, part, tool, &told, goes_on)
 }
 
 /// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs. Gives all calls, and

@@ -139,11 +139,8 @@ impl Way {
                 take_reset(view, turn, (&mut before, &after), now)?;
             } else if at == 0 {
                 legs.renamed.extend(renamed(turn, &mut before, &mut after, now));
-            } else if range.direction(at) == Direction::Forward
-                && let Some(last) = legs.legs.last()
-                && (at == range.back || view.place()?.by_hand.contains(&turn.turn))
-            {
-                take_reset_between(view, (&mut before, &after), &last.goal, now)?;
+            } else {
+                legs.take_reset_between(view, (range, at), (&mut before, &after), now)?;
             }
             if refs == RefMoves::Move {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
@@ -164,6 +161,22 @@ impl Way {
             legs.legs.push(leg);
         }
         Ok(legs)
+    }
+
+    /// Where the user took several turns off with git, or one beside those that the walk comes from, as [`take_reset`].
+    fn take_reset_between(
+        &self,
+        view: &View<'_>,
+        (range, at): (&TurnRange, usize),
+        (before, after): (&mut Checkpoint, &Checkpoint),
+        now: &Checkpoint,
+    ) -> Result<()> {
+        let (objects, turn) = (Objects::new(view.repo), range.turns[at].turn);
+        let is_reset =
+            range.direction(at) == Direction::Forward && (at == range.back || view.place()?.by_hand.contains(&turn));
+        let end = after.head.commit.filter(|end| is_reset && objects.has_commit(*end));
+        let (Some(end), Some(last)) = (end, self.legs.last()) else { return Ok(()) };
+        put_as_left(&objects, (before, end), &last.goal, now)
     }
 
     /// Puts the commits that are made anew in the place of a turn's own, where only messages differ.
@@ -576,38 +589,21 @@ fn take_reset(
     let Some(end) = end.filter(|_| view.place().is_ok_and(|place| place.by_hand.contains(&turn.turn))) else {
         return Ok(());
     };
-    let base = objects.head_tree(&now.head)?;
-    let (mut files, mut staged) = (Vec::new(), Vec::new());
-    for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(end)?)? {
-        let committed = objects.tree_entry(base, path.as_bstr())?;
-        let is_there = |tree: ObjectId| Ok::<_, anyhow::Error>(objects.tree_entry(tree, path.as_bstr())? == committed);
-        if is_there(now.worktree)? {
-            files.push((path.clone(), committed));
-        }
-        if is_there(now.index.tree)? && !now.index.special.contains_key(&path) {
-            before.index.special.remove(&path);
-            staged.push((path, committed));
-        }
-    }
-    before.worktree = objects.edited_tree(before.worktree, &files)?;
-    before.index.tree = objects.edited_tree(before.index.tree, &staged)?;
+    put_as_left(&objects, (before, end), now, now)?;
     if let Some(middle) = middle {
         before.advance(middle);
     }
     Ok(())
 }
 
-/// Where the user took several turns off with git, or one beside those that the walk comes from: what they had changed between two
-/// of them, and the later one's commits have, comes back with that, unless it is in the files now. `reached` is where the walk has
-/// come to.
-fn take_reset_between(
-    view: &View<'_>,
-    (before, after): (&mut Checkpoint, &Checkpoint),
+/// Gives what a turn's commits, which end at this one, have changed the state in which the user's own reset has left it where that is
+/// so still, and was so where the walk has come to: what they had changed before the turn comes back with its commits.
+fn put_as_left(
+    objects: &Objects<'_>,
+    (before, end): (&mut Checkpoint, ObjectId),
     reached: &Checkpoint,
     now: &Checkpoint,
 ) -> Result<()> {
-    let objects = Objects::new(view.repo);
-    let Some(end) = after.head.commit.filter(|end| objects.has_commit(*end)) else { return Ok(()) };
     let (head, left) = (objects.head_tree(&now.head)?, objects.head_tree(&reached.head)?);
     let (mut files, mut staged) = (Vec::new(), Vec::new());
     for path in objects.changed_paths(objects.head_tree(&before.head)?, objects.commit_tree(end)?)? {
