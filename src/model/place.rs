@@ -148,17 +148,33 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
     if let Some(own) = own
         && fits(own)?
     {
-        return Ok(Place::of(own));
+        return left_by_git(own, last, read);
     }
     if let Some(place) = along(recorded, head, found, read)? {
         return Ok(place);
     }
     for other in others {
         if fits(other)? {
-            return Ok(Place::of(other));
+            return left_by_git(other, last, read);
         }
     }
     Ok(Place { top: found.map(|found| found.turn), ..Place::default() })
+}
+
+/// A place on another line than the one walked last: which of its undone turns were done there until git took HEAD away.
+/// They may have been undone here and redone since, and then git left the files as they are now.
+fn left_by_git(stack: &Stack, last: &Stack, read: &Read<'_>) -> Result<Place> {
+    let mut place = Place::of(stack);
+    let lowest = place.undone.iter().min().copied().unwrap_or(u64::MAX);
+    let mut at = last.top;
+    for _ in 0..FAR {
+        let Some(turn) = at.filter(|turn| *turn >= lowest) else { break };
+        if place.undone.contains(&turn) {
+            place.by_hand.insert(turn);
+        }
+        at = read(turn)?.previous;
+    }
+    Ok(place)
 }
 
 /// Whether what is done on two lines differs by a branch that one of them began.
@@ -320,6 +336,14 @@ mod tests {
         assert_eq!(told(&other, 2, Some(2)), (2, vec![3, 4], 0), "its own undone turns, not 5 and 6");
         let gone = Recorded { others: vec![stack(6, &[])], ..on_another(stack(4, &[]), None) };
         assert_eq!(told(&gone, 5, Some(5)), (6, vec![], 0), "what stands above 5 is known from another branch");
+    }
+
+    #[test]
+    fn what_was_undone_here_and_redone_since_was_taken_off_by_the_switch() {
+        let redone_elsewhere = on_another(stack(4, &[]), Some(stack(0, &[1, 2, 3, 4])));
+        assert_eq!(told(&redone_elsewhere, 100, None), (0, vec![1, 2, 3, 4], 4));
+        let partly = on_another(stack(2, &[3, 4]), Some(stack(0, &[1, 2, 3, 4])));
+        assert_eq!(told(&partly, 100, None), (0, vec![1, 2, 3, 4], 2), "3 and 4 were undone by oxundo");
     }
 
     #[test]

@@ -971,6 +971,32 @@ fn what_was_the_users_and_is_in_a_turns_commit_comes_back_with_a_turn_undone_by_
 }
 
 #[test]
+fn what_git_took_away_with_the_branch_is_no_edit_though_the_turn_was_once_undone() {
+    let stories = [
+        (Mode::Commit, "git switch -qc b1"),
+        (Mode::Ghost, "git switch -qc b1"),
+        (Mode::Commit, "git switch -q --detach"),
+        (Mode::Ghost, "git switch -q --detach"),
+    ];
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(mode, switch)| {
+        let repo = Sandbox::new();
+        repo.write("mine.txt", "mine\n");
+        let before = repo.state();
+        repo.turn(*mode, &format!("{switch}; echo 1 >one; git add -A; git commit -qm its"));
+        let after = repo.state();
+        repo.undo();
+        repo.redo();
+        repo.sh("git switch -q main");
+        assert!(!repo.exists("mine.txt"), "git took it along");
+        repo.redo();
+        repo.state().assert_is(&after, "and it comes back");
+        repo.undo();
+        repo.state().assert_is(&before, "as the turn began");
+        repo.assert_sound();
+    });
+}
+
+#[test]
 fn a_commit_that_stands_for_a_turns_names_it() {
     for git in [
         "git commit -q --amend -m better",
