@@ -411,6 +411,24 @@ fn what_git_writes_as_the_user_switches_between_the_agents_commits_is_not_the_us
 }
 
 #[test]
+fn a_commit_that_the_user_reset_away_between_calls_is_there_again_after_its_step_and_nothing_is_staged() {
+    for mode in [Mode::Commit, Mode::Ghost] {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "echo 1 >>README.txt; git commit -qam its");
+        let there = repo.state();
+        user(&repo, "git reset -q --hard HEAD~1");
+        edit(&repo, 2, "two.txt", "echo 2 >two.txt");
+        ends(&repo);
+        let after = repo.state();
+        repo.oxundo(["undo", "--to", "1.1"]).success();
+        repo.state().assert_is(&there, "as it was after the step");
+        repo.redo();
+        repo.state().assert_is(&after, "on");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn a_commit_while_an_edit_is_in_flight_is_the_users() {
     let repo = begun(Mode::Commit, "true");
     let commit = "echo own >own.txt; git add own.txt; git commit -qm own -- own.txt; git branch theirs";
