@@ -4,6 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
@@ -21,12 +22,14 @@ use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::skipped::not_covered;
 use crate::ops::turn::{meanwhile, states};
+use crate::ops::undo::alone::reworded_below;
 use crate::ops::undo::in_the_middle;
-use crate::ops::undo::legs::RefMoves;
+use crate::ops::undo::legs::{RefMoves, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{TurnRange, below, nothing};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,12 +50,27 @@ fn range_to(view: &View<'_>, turn: &Turn, step: u64) -> Result<TurnRange> {
     range.back = range.turns.len();
     let after = states::after(&view.timeline, turn, step)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let (goal, overlaps) = meanwhile::with_saved(view, turn, &after, step, &end)?.unwrap_or((after, BTreeSet::new()));
+    let saved = meanwhile::with_saved(view, turn, &after, step, &end)?;
+    let (mut goal, overlaps) = saved.unwrap_or((after, BTreeSet::new()));
     if let Some(last) = range.turns.last_mut() {
         last.overlaps = meanwhile::taken_along(view, &overlaps, (&goal, &end))?;
     }
+    put_reworded(view, &mut goal, end.head.commit)?;
     range.until = Some(Box::new(goal));
     Ok(range)
+}
+
+/// Where the commit that a state has HEAD at is below this one in the user's other words, HEAD is at that.
+fn put_reworded(view: &View<'_>, state: &mut Checkpoint, end: Option<ObjectId>) -> Result<()> {
+    let (Some(from), Some(end)) = (state.head.commit, end) else { return Ok(()) };
+    let objects = Objects::new(view.repo);
+    if objects.has_commit(from)
+        && !objects.is_ancestor(from, end)?
+        && let Some(to) = reworded_below(&objects, end, from)?
+    {
+        reword(state, from, to);
+    }
+    Ok(())
 }
 
 /// The changes that lead from here to the state after a step, and leave HEAD and branches where they are.

@@ -411,6 +411,47 @@ fn what_git_writes_as_the_user_switches_between_the_agents_commits_is_not_the_us
 }
 
 #[test]
+fn a_commit_that_the_user_words_anew_between_calls_is_the_turns_and_keeps_their_words() {
+    for mode in [Mode::Commit, Mode::Ghost] {
+        for user_does in ["commit -q --amend -m better", "rebase -q -x 'git commit -q --amend -m better' HEAD~1"] {
+            let repo = begun(mode, "true");
+            let before = repo.state();
+            shell(&repo, 1, "echo 1 >one.txt; git add -A; git commit -qm its");
+            user(&repo, &format!("git {user_does}"));
+            let there = repo.state();
+            edit(&repo, 2, "two.txt", "echo 2 >two.txt");
+            ends(&repo);
+            let after = repo.state();
+            repo.oxundo(["undo", "--to", "1.1"]).success();
+            repo.state().assert_is(&there, user_does);
+            repo.redo();
+            repo.state().assert_is(&after, "on");
+            repo.undo();
+            repo.state().assert_is(&before, "it is undone with its turn, as where it was worded anew after that");
+            repo.redo();
+            repo.state().assert_is(&after, "and comes back with the user's words");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn a_commit_to_which_the_user_adds_something_between_calls_is_not_the_turns() {
+    for mode in [Mode::Commit, Mode::Ghost] {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "echo 1 >one.txt; git add -A; git commit -qm its");
+        user(&repo, "echo mine >mine.txt; git add mine.txt; git commit -q --amend -m better");
+        edit(&repo, 2, "two.txt", "echo 2 >two.txt");
+        ends(&repo);
+        let after = repo.state();
+        for line in [&["undo"][..], &["undo", "--to", "1.1"]] {
+            assert_eq!(repo.json(line).1["error"]["code"], "foreign", "{line:?}");
+        }
+        repo.state().assert_is(&after, "nothing is changed");
+    }
+}
+
+#[test]
 fn a_commit_that_the_user_reset_away_between_calls_is_there_again_after_its_step_and_nothing_is_staged() {
     for mode in [Mode::Commit, Mode::Ghost] {
         let repo = begun(mode, "true");

@@ -126,7 +126,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     let after = &capture.checkpoint;
     turn.branch.clone_from(&after.head.branch);
     turn.logs = Some(logs(&Refs::new(view.repo), turn, before, after));
-    let users = theirs.commits(view)?;
+    let users = theirs.commits(view, start)?;
     let mut made = commits_of(view.repo, start, after, turn.dirty_commit)?;
     if turn.made == Some(Made::Squash) {
         // Below the one that it makes are those that were the user's.

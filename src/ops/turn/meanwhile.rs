@@ -126,15 +126,19 @@ impl Theirs {
         })
     }
 
-    /// The commits to which the user led HEAD and branches, and those below them.
-    pub fn commits(&self, view: &View<'_>) -> Result<BTreeSet<ObjectId>> {
+    /// The commits to which the user led HEAD and branches, and those below them. Where they only worded one of the turn's anew,
+    /// it is the turn's still, as it is where they do so after the turn. `start` is how the turn began.
+    pub fn commits(&self, view: &View<'_>, start: &Checkpoint) -> Result<BTreeSet<ObjectId>> {
+        let objects = Objects::new(view.repo);
         let tips = |at: &Pointers| at.branches.values().copied().chain(at.head.commit).collect::<BTreeSet<_>>();
-        let mut commits = BTreeSet::new();
+        let (began, mut commits) = (tips(&Pointers::of(start)), BTreeSet::new());
         for (from, to) in &self.moves {
             let (from, to) = (tips(from), tips(to));
             let hidden: Vec<ObjectId> = from.iter().copied().collect();
-            for new in to.difference(&from) {
-                commits.extend(Objects::new(view.repo).commits_between(&hidden, *new)?);
+            let of_turn: Vec<ObjectId> =
+                from.difference(&began).filter(|tip| !commits.contains(*tip)).copied().collect();
+            for new in to.difference(&from).filter(|new| !of_turn.iter().any(|tip| objects.is_reworded(*tip, **new))) {
+                commits.extend(objects.commits_between(&hidden, *new)?);
             }
         }
         Ok(commits)

@@ -119,8 +119,13 @@ pub fn goes_reworded(objects: &Objects<'_>, known: &[ObjectId], commit: ObjectId
 
 /// Whether a commit stays in the history of where HEAD goes, with another message: nothing else of it is lost.
 pub fn stays_reworded(objects: &Objects<'_>, head: Option<ObjectId>, commit: ObjectId) -> Result<bool> {
-    let stays = head.map(|head| objects.newest_first(head).take(NEAR)).transpose()?;
-    Ok(stays.into_iter().flatten().any(|stays| objects.is_reworded(commit, stays)))
+    let stays = head.map(|head| reworded_below(objects, head, commit)).transpose()?;
+    Ok(stays.flatten().is_some())
+}
+
+/// The commit that is another one with another message, at or below this one.
+pub fn reworded_below(objects: &Objects<'_>, head: ObjectId, commit: ObjectId) -> Result<Option<ObjectId>> {
+    Ok(objects.newest_first(head).take(NEAR)?.into_iter().find(|near| objects.is_reworded(commit, *near)))
 }
 
 fn refusal(objects: &Objects<'_>, name: &str, id: ObjectId) -> Result<Refusal> {
