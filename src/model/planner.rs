@@ -87,6 +87,8 @@ pub struct Present {
     /// Files whose entries somebody changed, and what turns beside the walk did to them, from the side that is farther from it:
     /// what is staged may have the lines of that. The farthest turn first.
     pub left: BTreeMap<BString, Vec<Change<Option<ObjectId>>>>,
+    /// Files that somebody has taken out of the index since, and committed so: they stay out of it.
+    pub taken_out: BTreeSet<BString>,
     /// All branches.
     pub branches: BTreeMap<String, ObjectId>,
     /// The branches that stand for another ref, and for which.
@@ -614,6 +616,9 @@ impl Planner<'_, '_> {
         }
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now.clone(), Cause::Edited));
+        }
+        if now.is_empty() && self.present.taken_out.contains(path) {
+            return Ok(Vec::new());
         }
         if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
             return Ok(change.to.clone());

@@ -377,6 +377,36 @@ fn what_cannot_stay_staged_is_said_or_refused() {
 }
 
 #[test]
+fn what_the_user_took_out_of_the_index_and_committed_so_stays_out_of_it() {
+    for turn in [&format!("{}; git add a.txt", set(1, "turn")), &set(1, "turn")] {
+        let repo = nine_lines();
+        repo.turn(Mode::Ghost, turn);
+        repo.sh("git rm -q --cached a.txt; git commit -qm 'a.txt is tracked no more'");
+        let left = repo.state();
+        let (_, undone) = repo.json(["undo"]);
+        assert_eq!(undone["unstaged"], json!([]), "{undone}");
+        repo.assert_file("a.txt", lines(&[]), "the turn is undone");
+        assert_eq!(repo.git(["status", "-s"]), "?? a.txt", "and git tracks it no more");
+        repo.redo();
+        repo.state().assert_is(&left, turn);
+    }
+}
+
+#[test]
+fn what_the_user_tracks_again_goes_with_the_ghost_turn_that_staged_it() {
+    let repo = nine_lines();
+    repo.turn(Mode::Ghost, &format!("{}; git add a.txt", set(1, "turn")));
+    let staged = repo.state();
+    repo.sh("git rm -q --cached a.txt; git commit -qm 'a.txt is tracked no more'");
+    repo.undo();
+    repo.redo();
+    repo.sh("git reset -q --soft HEAD~1; git reset -q; git add a.txt");
+    repo.state().assert_is(&staged, "tracked again");
+    repo.undo();
+    assert_eq!(repo.git(["status", "-s"]), "", "as it began");
+}
+
+#[test]
 fn lines_staged_with_a_ghost_turns_stay_staged_when_more_than_that_is_undone() {
     for edited_since in ["true", &set(9, "and more")] {
         let repo = nine_lines();

@@ -91,7 +91,8 @@ impl Prepared {
             leave_reached(&mut deltas, &present);
         }
         let left = left(view, op, &deltas, &present)?;
-        let present = Present { left, edited, ..present };
+        let taken_out = taken_out(view, &legs, &present)?;
+        let present = Present { left, edited, taken_out, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
@@ -282,6 +283,26 @@ fn left(view: &View<'_>, op: Op, deltas: &[TurnDelta], present: &Present) -> Res
         }
     }
     Ok(left)
+}
+
+/// What a turn of the walk staged, and somebody has taken out of the index since and committed so.
+fn taken_out(view: &View<'_>, legs: &[Leg], present: &Present) -> Result<BTreeSet<BString>> {
+    let (objects, mut out) = (Objects::new(view.repo), BTreeSet::new());
+    let head = objects.head_tree(&present.head)?;
+    for leg in legs.iter().filter(|leg| leg.start.head.commit != present.head.commit) {
+        let is_staged = |path: &BString| present.index.get(path).is_some_and(|entries| !entries.is_empty());
+        let mut missing = leg.delta.delta.index.keys().filter(|path| !is_staged(path)).peekable();
+        if missing.peek().is_none() || !leg.start.head.commit.is_none_or(|commit| objects.has_commit(commit)) {
+            continue;
+        }
+        let then = objects.head_tree(&leg.start.head)?;
+        for path in missing {
+            if !objects.tree_has_entry(head, path.as_bstr())? && objects.tree_has_entry(then, path.as_bstr())? {
+                out.insert(path.clone());
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// The commits that the user has put in the place of the turns', with nothing but messages changed.
