@@ -40,6 +40,7 @@ pub mod squash;
 pub mod status;
 pub mod steps;
 pub mod switching;
+pub mod taken;
 pub mod trace;
 pub mod turn;
 pub mod undo;

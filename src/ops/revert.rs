@@ -28,6 +28,7 @@ use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
+use crate::ops::taken::Taken;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
@@ -69,6 +70,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 }
 
 fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
+    let capture = view.present()?;
     let turns = match which {
         Which::Only(words) => match range_ends(words) {
             // As a range of steps it would have been read.
@@ -81,7 +83,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
             }
             None => vec![on_this_branch(view, words)?],
         },
-        Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs)?],
+        Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs, &capture.checkpoint)?],
         Which::Last(extent) | Which::PartsOf(extent) => last_ones(view, extent)?,
     };
     if turns.is_empty() {
@@ -96,7 +98,6 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         Edits::Overwrite if which.later_stay() => Edits::Merge,
         edits => edits,
     };
-    let capture = view.present()?;
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
@@ -186,43 +187,9 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     Err(refusal.hint("run 'oxundo log --all' to see the turns").into())
 }
 
-/// The paths that turns on top have taken out of others, as records have them.
-#[derive(Default)]
-struct Taken(BTreeMap<u64, BTreeSet<String>>);
-
-impl Taken {
-    /// What the turns above this one took out.
-    fn above(view: &View<'_>, turn: u64) -> Result<Self> {
-        let mut taken = Self::default();
-        let mut at = view.top()?;
-        while let Some(number) = at.filter(|number| *number > turn) {
-            let above = view.timeline.require_turn(number)?;
-            taken.add(view, &above)?;
-            at = above.previous;
-        }
-        Ok(taken)
-    }
-
-    fn add(&mut self, view: &View<'_>, turn: &Turn) -> Result<()> {
-        let partly: &[String] = match &turn.made {
-            Some(Made::Hunks { partly, .. }) => partly,
-            _ => &[],
-        };
-        for out in turn.takes_out() {
-            let files = view.timeline.turn_files(turn.turn)?.into_iter().map(|file| file.path);
-            self.0.entry(*out).or_default().extend(files.filter(|path| !partly.contains(path)));
-        }
-        Ok(())
-    }
-
-    fn has(&self, turn: u64, path: &str) -> bool {
-        self.0.get(&turn).is_some_and(|paths| paths.contains(path))
-    }
-}
-
 /// The turn to take these paths out of: the last one, or, where that was done before, the next one below that has
 /// changed any of them.
-fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
+fn last_with(view: &View<'_>, pathspecs: &[OsString], now: &Checkpoint) -> Result<Turn> {
     let mut selection = Index::new(view.repo).selection(pathspecs)?;
     let mut taken = Taken::default();
     let (mut last, mut was_taken) = (None, false);
@@ -243,7 +210,11 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString]) -> Result<Turn> {
         let last = *last.get_or_insert(number);
         // Of other turns their number has to be given: what they did to directories is read for the last one alone.
         let is_directory = is_first && files.is_empty() && has_directory(view, &turn, &mut selection)?;
-        if is_directory || files.iter().any(|file| !taken.has(number, &file.path)) {
+        let mut is_any = is_directory;
+        for file in &files {
+            is_any = is_any || !taken.has(view, number, &file.path, now)?;
+        }
+        if is_any {
             return if is_first || was_taken {
                 Ok(turn)
             } else {
@@ -363,7 +334,9 @@ impl<'a> Revert<'a, '_> {
             if let Some(selection) = &mut selection {
                 inverse.delta = restricted(inverse.delta, selection, turn);
                 was_there |= !inverse.delta.files.is_empty();
-                inverse.delta.files.retain(|path, _| !self.taken.has(turn.turn, &quoted(path.as_bstr())));
+                for path in self.taken.of(self.view, turn.turn, &inverse.delta, &self.capture.checkpoint)? {
+                    inverse.delta.files.remove(&path);
+                }
             } else {
                 self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);

@@ -1,7 +1,7 @@
 //! Undo of just a part: one turn in the middle, some paths, by commits on top; and what the user
 //! does with turns beside: restore, checkpoint, branch, squash. Each of them is undone as a turn is.
 
-use crate::sandbox::{Mode, Sandbox, in_both_modes};
+use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 use serde_json::json;
 
 /// Three turns that edit lines of `a.txt` far apart, and a file each.
@@ -221,6 +221,49 @@ fn some_paths_are_undone_and_the_turn_stays() {
         repo.undo();
         repo.state().assert_is(&before, "which is undone as ever");
         repo.refuses(&["undo", "--", "a.txt"], "nothing");
+    }
+}
+
+#[test]
+fn what_was_taken_out_of_a_file_and_came_back_by_git_is_taken_out_again() {
+    let text = "1\n2\n3\n";
+    let stories = [
+        ("echo turn >>f", "git restore f", text),
+        ("echo turn >>f", "git stash -q", text),
+        ("echo turn >>f", "git reset -q --hard; sed -i '1i mine' f", "mine\n1\n2\n3\n"),
+        ("echo turn >f", "git checkout -q -- f", text),
+        ("rm f", "git rm -q f", text),
+    ];
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(script, back, out)| {
+        let repo = Sandbox::new();
+        repo.write("f", text);
+        repo.sh("git add f; git commit -qm f");
+        repo.agent(script);
+        repo.oxundo(["undo", "--", "f"]).success();
+        repo.assert_file("f", text, "it is out");
+        repo.sh(back);
+        let left = repo.state();
+        repo.oxundo(["undo", "--", "f"]).success();
+        repo.assert_file("f", *out, "and once more");
+        repo.refuses(&["undo", "--", "f"], "nothing");
+        repo.redo();
+        repo.state().assert_is(&left, "brought back");
+        repo.assert_sound();
+    });
+}
+
+#[test]
+fn what_was_taken_out_and_is_out_still_is_not_taken_out_of_what_the_user_wrote_since() {
+    for script in ["true", "sed -i '1i mine' f", "printf 'all new\n' >f", "rm f", "git commit -qam out"] {
+        let repo = Sandbox::new();
+        repo.write("f", "1\n2\n3\n");
+        repo.sh("git add f; git commit -qm f");
+        repo.agent("echo below >>f");
+        repo.agent("sed -i s/1/turn/ f");
+        repo.oxundo(["undo", "--", "f"]).success();
+        repo.sh(script);
+        let (_, next) = repo.json(["undo", "--dry-run", "--", "f"]);
+        assert_ne!(next["turns"], json!([2]), "{script}: {next}");
     }
 }
 
