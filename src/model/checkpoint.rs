@@ -2,7 +2,7 @@
 
 use crate::model::bytes::{exact, lossless, quoted, shell_word};
 use crate::model::operation::Operation;
-use crate::model::path::parents;
+use crate::model::path::{is_at_or_below, parents};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use serde::{Deserialize, Serialize};
@@ -361,6 +361,12 @@ impl Checkpoint {
     /// Whether something of this name exists and was not captured.
     pub fn skips(&self, path: &BString) -> bool {
         self.skipped.iter().any(|skipped| skipped.path == *path)
+    }
+
+    /// Whether a path is in a repository within this one, which was not captured.
+    pub fn is_in_repository(&self, path: &BStr) -> bool {
+        let is_below = |above: &BString| above.as_bstr() != path && is_at_or_below(path, above.as_bstr());
+        self.skipped.iter().any(|skipped| skipped.reason == Reason::Repository && is_below(&skipped.path))
     }
 
     /// The commits that its branches are at, and HEAD.

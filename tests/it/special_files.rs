@@ -156,6 +156,25 @@ fn nested_repositories_are_never_entered_and_named_when_changed() {
 }
 
 #[test]
+fn what_the_user_made_a_repository_since_is_never_entered() {
+    for script in ["echo its >n/new", "mkdir -p n/deep; echo its >n/deep/new", "rm n/mine", "echo its >>n/mine"] {
+        let repo = Sandbox::new();
+        repo.write("n/mine", "mine\n").write("n/other", "other\n");
+        repo.turn(Mode::Ghost, &format!("echo two >README.txt; {script}"));
+        repo.sh(&format!("cd n; git init -q; git add -A; {GIT} commit -qm 'a repository of its own'"));
+        let left = repo.state();
+        for line in [&["undo"][..], &["undo", "--only", "1"], &["undo", "--revert"], &["restore", "1:before"]] {
+            let error = repo.refuses(line, "conflict");
+            assert!(!error["hints"].to_string().contains("1:before -- "), "{script}: {error}");
+        }
+        repo.state().assert_is(&left, script);
+        repo.sh("mv n/.git aside.git");
+        repo.undo();
+        repo.assert_file("n/mine", "mine\n", "moved out of the way, as the hint says");
+    }
+}
+
+#[test]
 fn a_repository_that_the_agent_makes_stays() {
     in_both_modes(|mode| {
         for (name, script) in [

@@ -165,6 +165,9 @@ impl Checkpoints<'_> {
         if let Some(state) = self.captured_file(now, path)? {
             return Ok(Occupant::File(state));
         }
+        if now.is_in_repository(path) {
+            return Ok(Occupant::Other);
+        }
         Ok(match Worktree::new(self.repo).find(path)? {
             Lookup::Absent => Occupant::Absent,
             Lookup::Behind(parent) => Occupant::Behind(parent),

@@ -98,7 +98,10 @@ fn is_committed(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Result<
         let committed = objects.tree_file(head, path.as_bstr())?;
         // What no checkpoint can have is somebody's all the same.
         let is_gone = || Worktree::new(view.repo).stat(path.as_bstr()).is_ok_and(|found| found.is_none());
-        if committed != objects.tree_file(now.worktree, path.as_bstr())? || (committed.is_none() && !is_gone()) {
+        if committed != objects.tree_file(now.worktree, path.as_bstr())?
+            || (committed.is_none() && !is_gone())
+            || now.is_in_repository(path.as_bstr())
+        {
             return Ok(false);
         }
     }
