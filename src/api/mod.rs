@@ -524,7 +524,7 @@ fn age(view: &View<'_>, keep: Option<Duration>) -> anyhow::Result<Option<u64>> {
 
 fn status_of(repo: &Repo, heard: Warn<'_>) -> anyhow::Result<Status> {
     let view = look(repo, heard, "status")?;
-    let found = status(&view)?;
+    let found = status(&view, By::FrontEnd)?;
     let busy = refusal_of(check_not_busy(&view))?;
     let undo_refusal = found.undo.and_then(|undo| busy.clone().or(undo.err()));
     let redo_refusal = match busy {

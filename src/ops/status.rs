@@ -8,7 +8,7 @@ use crate::model::turn::{Mode, Turn};
 use crate::ops::dropped::dropped_since;
 use crate::ops::outcome::Outcome;
 use crate::ops::turn::end::as_if_ended;
-use crate::ops::turn::session::check_not_busy;
+use crate::ops::turn::session::{By, Command, check_command};
 use crate::ops::turn::skipped::tracked_only;
 use crate::ops::undo::plan;
 use crate::ops::undo::range::{Extent, below, passed, reverted_last};
@@ -53,15 +53,15 @@ impl Status {
     }
 }
 
-/// Reads the status, and changes nothing.
-pub fn status(view: &View<'_>) -> Result<Status> {
+/// Reads the status, and changes nothing. What undo would do is what it would for whoever asks.
+pub fn status(view: &View<'_>, by: By) -> Result<Status> {
     let timeline = &view.timeline;
     let top = view.top()?.map(|number| timeline.require_turn(number)).transpose()?;
     // Undo closes the open turn first.
     let closed = as_if_ended(view, false)?;
     let is_nothing = |undo: &Result<Outcome, Refusal>| undo.as_ref().is_err_and(|it| it.code == Code::Nothing);
     let has_done = closed.top()?.is_some();
-    let undo = Some(would_do(view, &closed)?).filter(|undo| has_done || !is_nothing(undo));
+    let undo = Some(would_do(view, &closed, by)?).filter(|undo| has_done || !is_nothing(undo));
     let not_covered = match &top {
         Some(turn) => timeline.checkpoint(turn.turn, Side::After)?.skipped,
         None => Vec::new(),
@@ -144,11 +144,12 @@ fn redo_depth(view: &View<'_>) -> Result<usize> {
 }
 
 /// What undo of one turn would do now, or the refusal if it would refuse.
-fn would_do(view: &View<'_>, closed: &View<'_>) -> Result<Result<Outcome, Refusal>> {
+fn would_do(view: &View<'_>, closed: &View<'_>, by: By) -> Result<Result<Outcome, Refusal>> {
     // What stands in the way is looked at, too.
     let mut closed = closed.clone();
     closed.is_preview = true;
-    match check_not_busy(view).and_then(|()| plan(&closed, Op::Undo, &Extent::Steps(1), None)) {
+    let command = Command { op: Op::Undo, by };
+    match check_command(view, command).and_then(|()| plan(&closed, Op::Undo, &Extent::Steps(1), None)) {
         Ok(planned) => Ok(Ok(planned.preview())),
         Err(error) => error.downcast::<Refusal>().map(Err),
     }

@@ -480,7 +480,7 @@ fn typed_by_an_agent() -> String {
         oxundo checkpoint own; oxundo show 1 >/dev/null; oxundo log >/dev/null; oxundo diff 1 >/dev/null; oxundo status >/dev/null
         oxundo restore --dry-run 1; oxundo restore 1 -- README.txt first.txt
         echo late >>README.txt\n";
-    format!("{}{may}", refused.collect::<String>())
+    format!("{}oxundo --json status >../home/status\n{may}", refused.collect::<String>())
 }
 
 #[track_caller]
@@ -493,6 +493,8 @@ fn assert_refused(repo: &Sandbox) {
         .collect();
     assert_eq!(codes, vec![json!("agent"); USERS.len()], "{said}");
     assert_eq!(read("codes"), "3\n".repeat(USERS.len()));
+    let status: Value = serde_json::from_str(&read("status")).expect("an object");
+    assert_eq!(status["refusal"]["code"], "agent", "status says what undo does for whoever asks: {status}");
 }
 
 #[test]

@@ -462,23 +462,42 @@ pub enum By {
 /// more.
 fn take_for<'r>(repo: &'r Repo, heard: Warn<'r>, command: Command) -> Result<(Locked<'r>, Option<Turn>)> {
     let lock = repo.lock_beside_run(command.op.word(), repo.patience())?;
-    let in_run = spawn::is_inside(repo) && repo.is_running()?;
-    if matches!(command.by, By::FrontEnd | By::Editor) || !in_run {
-        check_no_run(repo)?;
-    }
+    let in_run = check_run(repo, command.by)?;
     let locked = Locked::over(repo, heard, lock)?;
-    let by_agent = match command.by {
-        By::Typed => turn_of_caller(&locked, in_run)?,
-        By::Agent => turn_of_agent(&locked, in_run)?,
-        By::FrontEnd => None,
-        By::Editor => turn_of_server(&locked)?,
-    };
-    match by_agent {
+    match turn_of(&locked, command.by, in_run)? {
         None => check_not_busy(&locked)?,
         Some(turn) if command.op == Op::Restore => return Ok((locked, Some(turn))),
         Some(turn) => return Err(not_the_agents(command.op.word(), &turn).into()),
     }
     Ok((locked, None))
+}
+
+/// Refuses what a command of its own would be refused for before it is planned, and takes no lock.
+pub fn check_command(view: &View<'_>, command: Command) -> Result<()> {
+    let in_run = check_run(view.repo, command.by)?;
+    match turn_of(view, command.by, in_run)? {
+        None => check_not_busy(view),
+        Some(turn) => Err(not_the_agents(command.op.word(), &turn).into()),
+    }
+}
+
+/// Whether a command comes from inside of a `run`; refuses it beside one.
+fn check_run(repo: &Repo, by: By) -> Result<bool> {
+    let in_run = spawn::is_inside(repo) && repo.is_running()?;
+    if matches!(by, By::FrontEnd | By::Editor) || !in_run {
+        check_no_run(repo)?;
+    }
+    Ok(in_run)
+}
+
+/// The turn of the agent whose word it is.
+fn turn_of(view: &View<'_>, by: By, in_run: bool) -> Result<Option<Turn>> {
+    match by {
+        By::Typed => turn_of_caller(view, in_run),
+        By::Agent => turn_of_agent(view, in_run),
+        By::FrontEnd => Ok(None),
+        By::Editor => turn_of_server(view),
+    }
 }
 
 /// The open turn, if the agent whose server this is has a part in it. That of others is not an agent's to close.

@@ -18,7 +18,7 @@ use crate::ops::filter::{Filter, Wanted};
 use crate::ops::list::{State, delta_of, every, here, only, since, uncommitted_since};
 use crate::ops::operation::numbered;
 use crate::ops::status::status;
-use crate::ops::turn::session::look;
+use crate::ops::turn::session::{By, look};
 use crate::ops::view::View;
 use crate::program::args::LogArgs;
 use crate::program::text::format::Format;
@@ -69,7 +69,7 @@ pub fn overview(repo: &Repo, ui: &Ui) -> Result<Overview> {
     let dates = dates(&view, None)?.unwrap_or(DateForm::Brief);
     let lines = as_they_stand(&view, described(&view.timeline, place, turns, &dates)?)?;
     let log = Log { lines, more, dates, ..empty(&view)? };
-    Ok(Overview { status: status(&view)?, log })
+    Ok(Overview { status: status(&view, By::Typed)?, log })
 }
 
 /// A log of no turns, as of where HEAD stands.

@@ -7,7 +7,7 @@ use crate::model::bytes::{quoted, sanitized, shown, size};
 use crate::model::checkpoint::{short_branch, shown_place};
 use crate::ops::outcome::Outcome;
 use crate::ops::status::{self as ops, Short, Status};
-use crate::ops::turn::session::look;
+use crate::ops::turn::session::{By, look};
 use crate::ops::view::View;
 use crate::program::typed::as_typed;
 use crate::program::ui::{Answer, Ui};
@@ -18,8 +18,13 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Looks.
 pub fn run(repo: &Repo, ui: &Ui) -> Result<Status> {
+    run_for(repo, ui, By::Typed)
+}
+
+/// Looks, for whoever asks: what undo would do is what it would for them.
+pub fn run_for(repo: &Repo, ui: &Ui, by: By) -> Result<Status> {
     let heard = ui.heard();
-    ops::status(&look(repo, &heard, "status")?)
+    ops::status(&look(repo, &heard, "status")?, by)
 }
 
 /// Looks at what a prompt shows.

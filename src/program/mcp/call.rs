@@ -9,7 +9,7 @@ use crate::ops::offer;
 use crate::ops::offer::{Applied, Asked};
 use crate::ops::outcome::versioned;
 use crate::ops::request::Request;
-use crate::ops::turn::session::look;
+use crate::ops::turn::session::{By, look};
 use crate::program::args::{CheckpointArgs, DiffArgs, FindArgs, ShowArgs};
 use crate::program::asked::{List, Redo, Undo, most, words};
 use crate::program::cmd;
@@ -140,7 +140,7 @@ fn answer(directory: &Path, call: Call, heard: &dyn Fn(Warning), client: &str) -
         Call::Show(show) => shown(repo, ui, &show)?,
         Call::Diff(diff) => differing(repo, ui, heard, &diff)?,
         Call::Find(find) => cmd::find::run(repo, ui, &find.args())?.json()?,
-        Call::Status(Nothing {}) => cmd::status::run(repo, ui)?.json()?,
+        Call::Status(Nothing {}) => cmd::status::run_for(repo, ui, By::Agent)?.json()?,
         Call::Checkpoint(Checkpoint { name }) => {
             let args = CheckpointArgs { name, message: None, delete: false, list: false };
             cmd::checkpoint::run(repo, ui, &args)?.json()?
