@@ -113,7 +113,8 @@ impl Walk<'_, '_> {
             }
             Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
             Err(refusal) if op == Op::Undo => {
-                let refusal = of_taken_out(view, of_its_turn(refusal, &described, range), range)?;
+                let refusal = of_others(of_its_turn(refusal, &described, range), range);
+                let refusal = of_taken_out(view, refusal, range)?;
                 Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
             }
             checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
@@ -175,6 +176,24 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
             .map(|(line, turns)| format!("run '{line}' to take out {turns} and leave that one, by a commit on top"));
         refusal.hints = rest.into_iter().collect();
         refusal.hints.push(format!("run 'oxundo undo --only {turn}' to take that turn out, by a commit on top"));
+    }
+    refusal
+}
+
+/// What others have published and a turn has only gone to, as by a pull or a reset, hardly anybody wants to have taken out again: what
+/// was before is to be had beside it.
+fn of_others(mut refusal: Refusal, range: &TurnRange) -> Refusal {
+    let back = &range.turns[..range.back];
+    let is_found = |id: &String| {
+        let known = back.iter().flat_map(|turn| &turn.commits).find(|commit| commit.id.to_string() == *id);
+        known.is_some_and(|commit| commit.kind == CommitKind::Found)
+    };
+    if let Some(Turn { turn, .. }) = back.last()
+        && refusal.code == Code::Published
+        && refusal.commits.iter().all(is_found)
+    {
+        let line = format!("run 'oxundo branch before-turn-{turn} {turn}:before'");
+        refusal.hints.insert(0, format!("{line} to have what was before turn {turn} on a branch of its own"));
     }
     refusal
 }

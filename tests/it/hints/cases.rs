@@ -103,6 +103,12 @@ pub(super) const CASES: &[Case] = &[
     // published, merge and foreign
     case(
         "commit … has been published (…)",
+        "git init -q --bare ../o.git; git push -q ../o.git main; git remote add o ../o.git; git fetch -q; git reset -q --hard HEAD~1; echo mine >mine; git add mine; git commit -qm mine; turn 'git reset -q --hard o/main'",
+        "oxundo undo",
+        "test -e mine",
+    ),
+    case(
+        "commit … has been published (…)",
         "git init -q --bare ../up; git push -q ../up main; git remote add up ../up; git fetch -q up",
         "oxundo undo",
         "! test -e two",
