@@ -201,6 +201,69 @@ fn on_another_file_system_it_is_copied_compared_and_only_then_removed() {
 }
 
 #[test]
+fn on_another_file_system_what_somebody_is_at_work_in_is_not_taken_away() {
+    let script = format!(
+        "oxundo run --ghost -- sh -ec '{MAKE}'
+         refused() {{
+             look >../../home-now
+             if oxundo undo 2>../../said; then exit 1; fi
+             grep -q 'open in another program' ../../said; look | diff ../../home-now -; test ! -e ../../git/oxundo/aside/1/0
+         }}
+         (cd node_modules/a; : >../../../../there; exec sleep 60 >/dev/null 2>&1) & there=$!
+         until [ -e ../../there ]; do sleep 0.01; done
+         refused; kill $there; wait $there || :
+         exec 5>>big; refused; echo MINE >&5; tail -n1 big | grep -q MINE
+         if find ../.. -name '.oxundo-tmp*' -o -name '*.half' -o -name '*.gone' | grep .; then exit 1; fi"
+    );
+    if let Some((_repo, output)) = across(&script) {
+        output.success();
+    }
+}
+
+#[test]
+fn on_another_file_system_who_comes_when_it_is_copied_keeps_what_they_write() {
+    // Whoever is in the directory waits until the copy has its name; each flush takes a while, as on a slow disk.
+    let script = format!(
+        "strace -V >/dev/null || exit 77
+         oxundo run --ghost -- sh -ec '{MAKE}'
+         (until ls ../../git/oxundo/aside/*/1 >../../seen 2>/dev/null; do :; done
+          cd /proc/$(cat ../../pid)/cwd; d=$(ls -d .oxundo-tmp*aside-1) && cd $d/a && echo NEW >new; echo MORE >>x; exec sleep 60 >/dev/null 2>&1) & there=$!
+         (echo $(exec sh -c 'echo $PPID') >../../pid
+          exec strace -f -o ../../trace -e trace=fsync -e inject=fsync:delay_enter=100000 oxundo undo 2>../../said) && exit 1
+         kill $there; wait $there || :
+         test -s ../../seen; grep -q 'open in another program' ../../said
+         grep -qx NEW node_modules/a/new; grep -qx MORE node_modules/a/x"
+    );
+    if let Some((_repo, output)) = across(&script) {
+        if output.code == 77 {
+            return announce("SKIPPED: there is no strace here, or it may trace nothing");
+        }
+        output.success();
+    }
+}
+
+#[test]
+fn what_is_mounted_in_what_would_be_moved_is_never_deleted() {
+    for same in [false, true] {
+        let script = format!(
+            "{}
+             oxundo run --ghost -- sh -ec '{MAKE}; mkdir \"node_modules/a m\"'
+             mkdir ../outside; echo TOKEN >../outside/data; mount --bind ../outside 'node_modules/a m'
+             if oxundo undo 2>../../said; then exit 1; fi
+             grep -qF \"something is mounted at 'node_modules/a m'\" ../../said; grep -qx TOKEN ../outside/data
+             umount 'node_modules/a m'; oxundo undo
+             mount --bind ../outside \"$(find \"$GIT_DIR/oxundo/aside\" -name 'a m')\"
+             if oxundo uninstall --purge --yes 2>../../said; then exit 1; fi
+             grep -q 'something is mounted at' ../../said; grep -qx TOKEN ../outside/data; oxundo redo --dry-run",
+            if same { "mv ../../git ..; export GIT_DIR=$(realpath ../git)" } else { ":" }
+        );
+        if let Some((_repo, output)) = across(&script) {
+            output.success();
+        }
+    }
+}
+
+#[test]
 fn on_another_file_system_no_half_of_a_copy_stays_where_somebody_has_taken_its_place() {
     let script = "strace -V >/dev/null || exit 77
          echo '*.log' >.gitignore; git add .gitignore; git commit -qm rules; echo one >1.log; sleep 0.01; echo two2 >2.log

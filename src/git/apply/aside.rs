@@ -1,20 +1,26 @@
 //! What is moved out of the worktree as a whole, and back: renamed, or, where the git directory is on another file system, copied,
 //! compared and removed. At any instant one of the two places has all of it, or a name beside its place that a recovery knows.
 
-use crate::git::apply::refusals::{changed_meanwhile, interrupted};
+use crate::git::apply::refusals::{changed_meanwhile, in_use_elsewhere, interrupted};
 use crate::git::repo::Repo;
+use crate::git::repo::platform::{in_use, mounted_in};
 use crate::git::repo::scratch::{TEMPORARY, remove_tree};
 use crate::git::scan::found::as_path;
 use crate::git::worktree::exchange::Spot;
 use crate::git::worktree::identity::state_of;
 use crate::git::worktree::{Lookup, Reached, Worktree, across};
+use crate::model::bytes::in_quotes;
 use crate::model::plan::AsideMove;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use rustix::io::Errno;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// How the name ends of what is left of it beside its place.
+const KEPT: &str = "-kept";
 
 /// One of a plan's moves out of the worktree, or back.
 pub struct Aside<'a> {
@@ -110,8 +116,8 @@ impl<'a> Aside<'a> {
         let (there, kept) = self.places()?;
         if let Some(beside) = self.beside()?.filter(|beside| beside.path.symlink_metadata().is_ok()) {
             if kept {
-                // What is kept is whole: this is half of a copy of it, or was copied.
-                remove_tree(&beside.path)?;
+                // What is kept is whole: this is half of a copy of it, or was copied. What somebody has written in it since stays.
+                self.remove_beside(&beside)?;
             } else if !there {
                 self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()))?;
             }
@@ -126,8 +132,21 @@ impl<'a> Aside<'a> {
         Ok(())
     }
 
-    /// Takes it out of everybody's reach first: who saves in it meanwhile is seen.
+    /// What somebody has written in it since it was copied, in a sentence that says where that is.
+    pub fn written_since(&self) -> Result<Option<String>> {
+        let left = self.beside()?.map(|beside| with_ending(&beside.path, KEPT));
+        if !left.is_some_and(|left| self.planned.out && left.symlink_metadata().is_ok()) {
+            return Ok(None);
+        }
+        let place = with_ending(&self.place(self.path()).with_file_name(&self.beside), KEPT);
+        let [path, place] = [self.path(), place.as_os_str().as_bytes().as_bstr()].map(in_quotes);
+        Ok(Some(format!("kept what was saved in {path} meanwhile as {place}")))
+    }
+
+    /// Takes it out of everybody's reach first: who saves in it meanwhile is seen. Who is at work in it would go on in what is
+    /// removed.
     fn copy_out(&self) -> Result<bool> {
+        self.check_free(&self.place(self.path()))?;
         let beside = Spot::Beside(self.beside.clone());
         if self.worktree().take_out(self.path(), std::slice::from_ref(&beside))?.is_none() {
             return Err(changed_meanwhile(self.path()));
@@ -140,9 +159,27 @@ impl<'a> Aside<'a> {
         if copied.is_err() {
             // The error to report is the one above.
             let _ = remove_tree(&self.half());
-            let _ = self.worktree().put(self.path(), &beside);
+            if self.worktree().put(self.path(), &beside).unwrap_or(false) {
+                let _ = remove_tree(&self.store);
+            }
         }
-        remove_tree(&copied?.path).map(|()| true)
+        self.remove_beside(&copied?).map(|()| true)
+    }
+
+    /// Removes what was copied, but for what somebody has written in it since, which gets a name that nobody needs.
+    fn remove_beside(&self, beside: &Reached) -> Result<()> {
+        if !across::remove_copied(&beside.path, &self.store)? {
+            rename(&beside.path, &with_ending(&beside.path, KEPT))?;
+        }
+        Ok(())
+    }
+
+    fn check_free(&self, place: &Path) -> Result<()> {
+        if mounted_in(place).is_some() {
+            return Err(changed_meanwhile(self.path()));
+        }
+        let [files, directories] = across::inodes(place)?;
+        if in_use(&files, &directories).is_empty() { Ok(()) } else { Err(in_use_elsewhere(self.path())) }
     }
 
     fn copy_from_beside(&self) -> Result<Reached> {
@@ -155,6 +192,7 @@ impl<'a> Aside<'a> {
         rename(&self.half(), &self.store)?;
         // Before the only other one goes.
         self.repo.above(&self.store).iter().try_for_each(|directory| across::sync(directory))?;
+        self.check_free(&from.path)?;
         Ok(from)
     }
 

@@ -407,11 +407,13 @@ impl<'a> Files<'a> {
         self.check_stop()?;
         let one = Aside::new(self.repo, self.outs.journal(), number, aside);
         if !self.lenient {
-            return if one.carry_out()? { Ok(()) } else { Err(changed_meanwhile(aside.path.as_bstr())) };
-        }
-        if !one.finish()? {
+            if !one.carry_out()? {
+                return Err(changed_meanwhile(aside.path.as_bstr()));
+            }
+        } else if !one.finish()? {
             self.left.insert(aside.path.clone());
         }
+        self.outs.kept.extend(one.written_since()?);
         Ok(())
     }
 

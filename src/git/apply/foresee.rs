@@ -4,7 +4,8 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
-use crate::git::repo::platform::{fixed_by, is_mount_point};
+use crate::git::repo::platform::{fixed_by, is_mount_point, mounted_in};
+use crate::git::scan::found::as_path;
 use crate::git::worktree::stat::mode_of;
 use crate::git::worktree::{Worktree, is_denied};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word, size};
@@ -38,6 +39,7 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
         let found = foresight.entry(aside.path.as_bstr(), Place::Changes)?;
         if aside.out && found.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory) {
             foresight.check_may_move(aside.path.as_bstr())?;
+            check_no_mount(repo, aside.path.as_bstr())?;
         }
     }
     foresight.space(plan)
@@ -197,6 +199,14 @@ fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
     let line = quoted_line(&format!("chattr -{flag} {}", shell_word(&**path)));
     let hint = format!("run {line} at the top of the worktree, as the superuser, then the same command again");
     Err(refusal(path, message, &hint))
+}
+
+/// Refuses to move a directory in which something is mounted: that is in another place as well, and nobody may delete it here.
+pub fn check_no_mount(repo: &Repo, path: &BStr) -> Result<()> {
+    let Some(place) = mounted_in(&repo.top().join(as_path(path))) else { return Ok(()) };
+    let top = repo.top().canonicalize().unwrap_or_else(|_| repo.top().to_owned());
+    let place = place.strip_prefix(&top).unwrap_or(&place);
+    Err(mounted(place.as_os_str().as_bytes().as_bstr()))
 }
 
 /// Nothing takes the place of what is mounted, as single files are in containers.

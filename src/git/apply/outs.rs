@@ -6,7 +6,7 @@
 //! The names are made of the journal's id. So what a kill leaves is known, and nobody else's file is taken for it.
 
 use crate::git::repo::Repo;
-use crate::git::repo::platform::open_for_writing;
+use crate::git::repo::platform::{Inodes, open_for_writing};
 use crate::git::repo::scratch::{KEPT, OUT, REPLACED, TEMPORARY};
 use crate::git::repo::threads::start;
 use crate::git::worktree::Worktree;
@@ -18,15 +18,11 @@ use crate::model::plan::FileMove;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
-
-/// Files, by device and inode.
-pub type Inodes = BTreeSet<(u64, u64)>;
 
 /// How many files stay for a while when an operation is over, and of how many bytes together. Many are asked after at once.
 const LITTLE: (usize, u64) = (200, 8 << 20);

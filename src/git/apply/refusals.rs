@@ -22,6 +22,16 @@ pub fn changed_meanwhile(path: &BStr) -> anyhow::Error {
         .into()
 }
 
+/// The refusal to take away what somebody is at work in, where only a copy of it would be kept.
+pub fn in_use_elsewhere(path: &BStr) -> anyhow::Error {
+    let path_shown = in_quotes(path);
+    let message = format!("{path_shown} is open in another program, and it would be copied to another file system");
+    Refusal::new(Code::Conflict, message)
+        .hint("close it there, then run the same command again")
+        .paths([path.to_owned()])
+        .into()
+}
+
 /// The refusal to go on when git has begun or ended something.
 pub fn other_operation() -> anyhow::Error {
     Refusal::new(Code::InProgress, "git has begun or ended a merge, or the like, meanwhile")

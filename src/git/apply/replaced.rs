@@ -4,8 +4,8 @@
 
 use crate::git::apply::Apply;
 use crate::git::apply::journal::read_journal;
-use crate::git::apply::outs::{Inodes, Outs};
-use crate::git::repo::platform::open_for_writing;
+use crate::git::apply::outs::Outs;
+use crate::git::repo::platform::{Inodes, open_for_writing};
 use crate::git::worktree::exchange::Spot;
 use crate::model::bytes::sanitized;
 use crate::model::plan::FileMove;

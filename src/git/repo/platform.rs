@@ -8,8 +8,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-#[cfg(target_os = "linux")]
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -72,6 +71,36 @@ pub fn is_mount_point(directory: impl AsFd, name: &OsStr) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn is_mount_point(_directory: impl AsFd, _name: &OsStr) -> bool {
     false
+}
+
+/// Where something is mounted below a directory, or in it.
+#[cfg(target_os = "linux")]
+pub fn mounted_in(directory: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let (top, table) = (directory.canonicalize().ok()?, std::fs::read("/proc/self/mountinfo").ok()?);
+    let places = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    let mut places = places.map(|place| PathBuf::from(OsStr::from_bytes(&without_octal(place))));
+    places.find(|place| *place != top && place.starts_with(&top))
+}
+
+/// What the kernel's table has of a path: blanks and the like are in octal there.
+#[cfg(target_os = "linux")]
+fn without_octal(mut text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    while let Some((first, rest)) = text.split_first() {
+        let octal =
+            (*first == b'\\').then(|| rest.get(..3)).flatten().and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(byte.unwrap_or(*first));
+        text = if byte.is_some() { &rest[3..] } else { rest };
+    }
+    bytes
+}
+
+/// Nobody has looked how others say it.
+#[cfg(not(target_os = "linux"))]
+pub fn mounted_in(_directory: &Path) -> Option<PathBuf> {
+    None
 }
 
 /// When a file was made, in nanoseconds since 1970; `None` where the file system does not say.
@@ -301,16 +330,24 @@ fn is_lacking(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM)
 }
 
-/// Which of these files, by device and inode, a process has open for writing: it may still write to them although they
-/// have no name any more that it knows. What other users' processes have open only root sees, and a mapping whose file
-/// was closed nobody.
+/// Files or directories, by device and inode.
+pub type Inodes = BTreeSet<(u64, u64)>;
+
+/// Which of these files a process has open for writing: it may still write to them although they have no name any more that it
+/// knows. What other users' processes have open only root sees, and a mapping whose file was closed nobody.
 #[cfg(target_os = "linux")]
-pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
+pub fn open_for_writing(files: &Inodes) -> Inodes {
+    in_use(files, &Inodes::new())
+}
+
+/// As [`open_for_writing`]; and in which of these directories a process is, or which it has open: it may make something there.
+#[cfg(target_os = "linux")]
+pub fn in_use(files: &Inodes, directories: &Inodes) -> Inodes {
     // How often it is looked for processes that have been started since.
     const ROUNDS: usize = 10;
     let own = std::process::id().to_string();
-    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
-    if files.is_empty() {
+    let (mut found, mut seen) = (Inodes::new(), BTreeSet::new());
+    if files.is_empty() && directories.is_empty() {
         return found;
     }
     for _ in 0..ROUNDS {
@@ -321,11 +358,11 @@ pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
             break;
         }
         for process in new {
-            if add_open_of(&process.path(), files, &mut found) == 0 {
+            if add_open_of(&process.path(), (files, directories), &mut found) == 0 {
                 // Its first thread may have ended, and others go on.
                 let threads = std::fs::read_dir(process.path().join("task")).into_iter().flatten().flatten();
                 for thread in threads {
-                    add_open_of(&thread.path(), files, &mut found);
+                    add_open_of(&thread.path(), (files, directories), &mut found);
                 }
             }
         }
@@ -333,10 +370,15 @@ pub fn open_for_writing(files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
     found
 }
 
-/// Adds which of these files a thread has open for writing; gives how many it has open at all.
+/// Adds which of these files a thread has open for writing, and where it is; gives how many it has open at all.
 #[cfg(target_os = "linux")]
-fn add_open_of(thread: &Path, files: &BTreeSet<(u64, u64)>, found: &mut BTreeSet<(u64, u64)>) -> usize {
+fn add_open_of(thread: &Path, (files, directories): (&Inodes, &Inodes), found: &mut Inodes) -> usize {
     use rustix::fs::Dir;
+    if !directories.is_empty()
+        && let Ok(at) = statat(CWD, thread.join("cwd"), AtFlags::empty())
+    {
+        found.extend(Some((at.st_dev, at.st_ino)).filter(|at| directories.contains(at)));
+    }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(CWD, thread.join("fd"), flags, Mode::empty()).and_then(Dir::new);
     let (Ok(mut directory), mut all) = (directory, 0) else { return 0 };
@@ -349,7 +391,8 @@ fn add_open_of(thread: &Path, files: &BTreeSet<(u64, u64)>, found: &mut BTreeSet
         let Ok(file) = stat(AtFlags::empty()) else { continue };
         let file = (file.st_dev, file.st_ino);
         // The permissions of the link say how it was opened.
-        if files.contains(&file) && stat(AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|link| link.st_mode & 0o200 != 0) {
+        let for_writing = || stat(AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|link| link.st_mode & 0o200 != 0);
+        if directories.contains(&file) || files.contains(&file) && for_writing() {
             found.insert(file);
         }
     }
@@ -358,8 +401,14 @@ fn add_open_of(thread: &Path, files: &BTreeSet<(u64, u64)>, found: &mut BTreeSet
 
 /// Only Linux tells.
 #[cfg(not(target_os = "linux"))]
-pub fn open_for_writing(_files: &BTreeSet<(u64, u64)>) -> BTreeSet<(u64, u64)> {
-    BTreeSet::new()
+pub fn open_for_writing(_files: &Inodes) -> Inodes {
+    Inodes::new()
+}
+
+/// Likewise.
+#[cfg(not(target_os = "linux"))]
+pub fn in_use(_files: &Inodes, _directories: &Inodes) -> Inodes {
+    Inodes::new()
 }
 
 /// Checks that nothing has the new name, then renames: the last resort, since a file that another program makes there

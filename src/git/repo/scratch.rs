@@ -2,9 +2,10 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::platform::process;
-use crate::model::bytes::{lossless, shell_word};
+use crate::git::repo::platform::{mounted_in, process};
+use crate::model::bytes::{in_quotes, lossless, quoted_line, shell_word};
 use anyhow::{Context, Result};
+use gix::bstr::ByteSlice;
 use std::ffi::OsStr;
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
@@ -304,10 +305,22 @@ pub fn remove_tree(path: &Path) -> Result<()> {
     if path.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
         return remove_if_there(path);
     }
+    check_no_mount(path)?;
     if std::fs::remove_dir_all(path).is_err() {
         remove_level_by_level(path).with_context(|| format!("remove '{}'", path.display()))?;
     }
     Ok(())
+}
+
+/// Refuses to delete a directory in which something is mounted: that is in another place as well.
+pub fn check_no_mount(directory: &Path) -> Result<()> {
+    let Some(place) = mounted_in(directory) else { return Ok(()) };
+    let place = place.as_os_str().as_bytes();
+    let message = format!("something is mounted at {}, and what is there would be deleted", in_quotes(place.as_bstr()));
+    let line = quoted_line(&format!("umount {}", shell_word(place)));
+    Err(Refusal::new(Code::Io, message)
+        .hint(format!("run {line} as the superuser, then the same command again"))
+        .into())
 }
 
 /// Directories that are in those of the uppermost level come up into the place of the one that they were in: no path gets

@@ -6,7 +6,7 @@ use crate::git::refs::read::REFS;
 use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::clock::parse_rfc3339;
 use crate::git::repo::platform::nanoseconds;
-use crate::git::repo::scratch::{KEPT_AT_PURGE, disk_usage, remove_tree};
+use crate::git::repo::scratch::{KEPT_AT_PURGE, check_no_mount, disk_usage, remove_tree};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
@@ -102,6 +102,7 @@ fn is_unchanged_since(top: &Path, time: u64) -> bool {
 impl Timelines<'_> {
     /// Removes every ref and all scratch, of all worktrees, but for what other programs saved.
     pub fn purge(&self) -> Result<()> {
+        self.repo.scratches().iter().try_for_each(|scratch| check_no_mount(scratch))?;
         // First: who is killed here has lost no timeline.
         self.forget_timelines()?;
         Refs::new(self.repo).delete_own_refs()?;

@@ -1,6 +1,7 @@
 //! What cannot be renamed, since the place where it goes is on another file system: it is copied, made durable and compared,
 //! and only then removed where it was.
 
+use crate::git::repo::platform::Inodes;
 use anyhow::{Context, Result, bail};
 use std::fs::{File, FileTimes, Metadata};
 use std::io::Read;
@@ -111,6 +112,67 @@ pub fn is_same(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// What is in a tree, by device and inode: its files, and its directories.
+pub fn inodes(top: &Path) -> Result<[Inodes; 2]> {
+    let [mut files, mut directories] = [Inodes::new(), Inodes::new()];
+    let mut rest = vec![top.to_owned()];
+    while let Some(path) = rest.pop() {
+        let about = path.symlink_metadata().with_context(|| format!("read '{}'", path.display()))?;
+        if about.is_dir() {
+            for entry in std::fs::read_dir(&path)? {
+                rest.push(entry?.path());
+            }
+        }
+        let all = if about.is_dir() { &mut directories } else { &mut files };
+        all.insert((about.dev(), about.ino()));
+    }
+    Ok([files, directories])
+}
+
+/// Removes what a copy has, and leaves what it has not: somebody has written that since. Says whether all is gone.
+pub fn remove_copied(from: &Path, copy: &Path) -> Result<bool> {
+    let about = from.symlink_metadata()?;
+    if !about.is_dir() {
+        return remove_file_copied(from, copy, &about).with_context(|| format!("remove '{}'", from.display()));
+    }
+    // It may be closed to its owner as well.
+    std::fs::set_permissions(from, PermissionsExt::from_mode(0o700))?;
+    let mut is_gone = true;
+    for entry in std::fs::read_dir(from)? {
+        let name = entry?.file_name();
+        is_gone &= remove_copied(&from.join(&name), &copy.join(&name))?;
+    }
+    Ok(is_gone && std::fs::remove_dir(from).is_ok())
+}
+
+fn remove_file_copied(from: &Path, copy: &Path, about: &Metadata) -> Result<bool> {
+    let kept = copy.symlink_metadata();
+    if !kept.is_ok_and(|kept| kept.file_type() == about.file_type()) {
+        return Ok(false);
+    }
+    if about.is_symlink() {
+        let is_same = std::fs::read_link(from)? == std::fs::read_link(copy)?;
+        return Ok(is_same && std::fs::remove_file(from).is_ok());
+    }
+    let file = File::open(from)?;
+    let before = file.metadata()?;
+    if before.size() != copy.metadata()?.size() || !has_same_content(from, copy, &|| Ok(()))? {
+        return Ok(false);
+    }
+    std::fs::remove_file(from)?;
+    let after = file.metadata()?;
+    let is_still = |about: &Metadata| (about.size(), about.mtime(), about.mtime_nsec());
+    if is_still(&before) == is_still(&after) {
+        return Ok(true);
+    }
+    // Written in that very instant, by whoever had it open: it is there again.
+    let mut again = File::options().write(true).create_new(true).mode(0o600).open(from)?;
+    std::io::copy(&mut &file, &mut again)?;
+    again.set_permissions(PermissionsExt::from_mode(about.mode() & 0o7777))?;
+    again.sync_all()?;
+    Ok(false)
+}
+
 fn has_same_content(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
     let (mut one, mut other) = (File::open(one)?, File::open(other)?);
     let (mut a, mut b) = (vec![0; 1 << 16], vec![0; 1 << 16]);
@@ -163,6 +225,33 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(top.path().join("odd/fifo")).status();
         assert!(made.expect("run mkfifo").success());
         copy(&top.path().join("odd"), &top.path().join("not"), &|| Ok(())).expect_err("not all of it can be copied");
+    }
+
+    #[test]
+    fn what_a_copy_has_is_removed_and_what_somebody_has_written_since_is_left() {
+        let writes: [(fn(&Path) -> std::io::Result<()>, &[&str]); 6] = [
+            (|_| Ok(()), &[]),
+            (|top| fs::write(top.join("run"), "ruN"), &["run"]),
+            (|top| fs::write(top.join("d/new"), "new"), &["d", "d/new"]),
+            (|top| fs::create_dir(top.join("d/more")), &["d", "d/more"]),
+            (|top| fs::remove_file(top.join("link")).and_then(|()| symlink("else", top.join("link"))), &["link"]),
+            (
+                |top| fs::remove_dir(top.join("d/empty")).and_then(|()| fs::write(top.join("d/empty"), "")),
+                &["d", "d/empty"],
+            ),
+        ];
+        for (write, left) in writes {
+            let top = tempfile::tempdir().expect("make a directory");
+            let (from, to) = (tree(top.path()), top.path().join("to"));
+            fs::set_permissions(from.join("d"), PermissionsExt::from_mode(0o511)).expect("set a mode");
+            copy(&from, &to, &|| Ok(())).expect("copy it");
+            fs::set_permissions(from.join("d"), PermissionsExt::from_mode(0o755)).expect("set a mode");
+            write(&from).expect("write to it");
+            assert_eq!(remove_copied(&from, &to).expect("remove it"), left.is_empty(), "{left:?}");
+            let mut there: Vec<_> = stamp(&from).into_iter().flatten().map(|(path, _)| path).collect();
+            there.retain(|path| *path != from);
+            assert_eq!(there, left.iter().map(|name| from.join(name)).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -1106,6 +1106,14 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("a tree has more than … levels of directories", "somebody has to forge it: hostile.rs"),
     ("oxundo's records name …, which no turn can have changed", "somebody has to forge it: hostile.rs"),
+    (
+        "something is mounted at …, and what is there would be deleted",
+        "a directory has to be mounted: kept_aside.rs unmounts it",
+    ),
+    (
+        "… is open in another program, and it would be copied to another file system",
+        "two file systems: kept_aside.rs closes it",
+    ),
     ("something is mounted at …: nothing can take its place", "a file has to be mounted: foreseen.rs unmounts it"),
     (
         "there is not enough space: … are to be written, and … are free",
