@@ -3,11 +3,12 @@
 
 use crate::agents::adapters::adapter;
 use crate::git::repo::platform;
-use crate::git::repo::platform::ProcessEntry;
+use crate::git::repo::platform::{Orphan, ProcessEntry};
 use crate::model::session::Descent;
 use crate::model::turn::{Participant, Process, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
+use std::path::Path;
 
 /// Programs that an agent runs its hooks with, and that end with the hook.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
@@ -59,10 +60,26 @@ pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
     turn.origin.parts.iter().filter(|part| part.at_work && is_alive(part))
 }
 
-/// The processes that an agent has started; none where they cannot be seen.
-pub fn processes_of(agent: Option<&Process>) -> Option<Vec<u32>> {
+/// The processes that an agent of this name has started, also those that its calls have left behind in this directory; none where
+/// they cannot be seen.
+pub fn processes_of(name: &str, agent: Option<&Process>, top: &Path) -> Option<Vec<u32>> {
     let agent = agent.filter(|process| process.space == platform::process_space())?;
-    platform::descendants(agent.pid)
+    let mut all = platform::descendants(agent.pid)?;
+    let left = left_behind(name, agent.pid, top).into_iter().filter(|id| !all.contains(id)).collect::<Vec<_>>();
+    all.extend(left);
+    Some(all)
+}
+
+/// What a shell starts with `&` has no parent any more when that is over. It is the agent's where it is in its group still, or has
+/// what that sets for its calls, and is here: other sessions of the same agent may be at work elsewhere.
+fn left_behind(name: &str, agent: u32, top: &Path) -> Vec<u32> {
+    let variables = adapter(name).map_or(&[][..], |adapter| adapter.call_variables);
+    let (Some(group), Ok(top)) = (platform::group(agent), top.canonicalize()) else { return Vec::new() };
+    let is_its = |orphan: &Orphan| {
+        let Some(at) = platform::surroundings(orphan.id).filter(|_| orphan.id != agent) else { return false };
+        at.directory.starts_with(&top) && (orphan.group == Some(group) || variables.iter().any(|name| at.has_set(name)))
+    };
+    platform::orphans(is_reaper).into_iter().filter(is_its).map(|orphan| orphan.id).collect()
 }
 
 /// Of these processes those that are no hook of oxundo's: an agent may have several at once. What runs one is none either, nor what

@@ -491,28 +491,73 @@ fn what_was_there_in_a_turn_that_took_all_of_it_back_is_found() {
 
 #[test]
 fn what_an_agents_call_leaves_running_is_still_its_work() {
-    let repo = Sandbox::new();
-    let before = repo.state();
-    let told = |event: &str| {
-        let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
-        format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
-    };
-    let work =
-        "(until [ -e ../home/go ]; do sleep 0.01; done; echo its >its.txt; touch ../home/done) >/dev/null 2>&1 &";
-    let lines = [
-        &told("UserPromptSubmit"),
-        &told("PreToolUse"),
-        work,
-        &told("PostToolUse"),
-        "touch ../home/go; wait",
-        &told("Stop"),
+    let ways = [
+        ("a child", "", ""),
+        ("without a parent, in the agent's group", "sh -c '", "'"),
+        ("without a parent, in a session of its own", "CLAUDECODE=1 setsid -w sh -c '", "'"),
     ];
-    std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
-    // The agent is git.
-    repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
-    assert!(repo.exists("its.txt"));
-    repo.undo();
-    repo.state().assert_is(&before, "what it wrote after the call's end goes too");
+    check_all(ways.map(|way| (way.0.to_owned(), way)), |(_, before, behind)| {
+        let repo = Sandbox::new();
+        let start = repo.state();
+        let told = |event: &str| {
+            let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
+            format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
+        };
+        let work =
+            "(until [ -e ../home/go ]; do sleep 0.01; done; echo its >its.txt; touch ../home/done) >/dev/null 2>&1 &";
+        let lines = [
+            &told("UserPromptSubmit"),
+            &told("PreToolUse"),
+            &*format!("{before}{work}{behind}"),
+            &told("PostToolUse"),
+            "touch ../home/go; until [ -e ../home/done ]; do sleep 0.01; done",
+            &told("Stop"),
+        ];
+        std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+        // The agent is git.
+        repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+        assert!(repo.exists("its.txt"));
+        repo.undo();
+        repo.state().assert_is(&start, "what it wrote after the call's end goes too");
+    });
+}
+
+#[test]
+fn what_somebody_else_leaves_running_is_no_agents_work() {
+    let ways = [
+        ("elsewhere", "cd ../home; CLAUDECODE=1 setsid -w sh -c '", "'"),
+        ("not in a call", "setsid -w sh -c '", "'"),
+        ("before the call", "", ""),
+    ];
+    check_all(ways.map(|way| (way.0.to_owned(), way)), |(way, before, behind)| {
+        let repo = Sandbox::new();
+        let told = |event: &str| {
+            let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
+            format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
+        };
+        let wait = "(until [ -e \"$HOME/go\" ]; do sleep 0.01; done) >/dev/null 2>&1 &";
+        let first = if *way == "before the call" { "CLAUDECODE=1 setsid -w sh -c '{wait}'" } else { "" };
+        let [first, run] = [
+            first.replace("{wait}", wait),
+            if before.is_empty() { String::new() } else { format!("({before}{wait}{behind})") },
+        ];
+        let lines = [
+            &told("UserPromptSubmit"),
+            &*first,
+            &told("PreToolUse"),
+            &*run,
+            "echo its >its.txt",
+            &told("PostToolUse"),
+            "sleep 0.02; echo mine >mine.txt",
+            &told("Stop"),
+            "touch \"$HOME/go\"",
+        ];
+        std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+        repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+        repo.undo();
+        assert!(!repo.exists("its.txt"), "undone");
+        repo.assert_file("mine.txt", "mine\n", "what the user saved after the call is theirs");
+    });
 }
 
 #[test]

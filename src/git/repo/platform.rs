@@ -532,6 +532,59 @@ pub fn descendants(id: u32) -> Option<Vec<u32>> {
     Some(found)
 }
 
+/// A process that has lost the one that started it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its number.
+    pub id: u32,
+    /// The process that leads its group, which may be gone.
+    pub group: Option<u32>,
+}
+
+/// The processes below those that take over others.
+#[cfg(target_os = "linux")]
+pub fn orphans(is_reaper: impl Fn(u32, &str) -> bool) -> Vec<Orphan> {
+    let parents = parents().unwrap_or_default();
+    let reapers: BTreeSet<u32> = parents.iter().map(|(_, parent)| *parent).collect();
+    let is_one = |id: &u32| process(*id).is_some_and(|seen| is_reaper(*id, &seen.name));
+    let reapers: BTreeSet<u32> = reapers.into_iter().filter(is_one).collect();
+    let orphan = |(id, _)| Orphan { id, group: group(id) };
+    parents.into_iter().filter(|(_, parent)| reapers.contains(parent)).map(orphan).collect()
+}
+
+/// Nobody has looked how others say it.
+#[cfg(not(target_os = "linux"))]
+pub fn orphans(_is_reaper: impl Fn(u32, &str) -> bool) -> Vec<Orphan> {
+    Vec::new()
+}
+
+/// The process that leads the group of another, which may be gone.
+pub fn group(id: u32) -> Option<u32> {
+    let id = rustix::process::Pid::from_raw(i32::try_from(id).ok()?)?;
+    u32::try_from(rustix::process::getpgid(Some(id)).ok()?.as_raw_nonzero().get()).ok()
+}
+
+/// Where a process is, and what was set when it was started.
+pub struct Surroundings {
+    /// Its directory.
+    pub directory: PathBuf,
+    environment: Vec<u8>,
+}
+
+impl Surroundings {
+    /// Whether a variable of this name was set to anything.
+    pub fn has_set(&self, name: &str) -> bool {
+        let value = |entry: &'_ [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::len);
+        self.environment.split(|byte| *byte == 0).any(|entry| value(entry).is_some_and(|value| value > 0))
+    }
+}
+
+/// What is around a process; `None` where that is another user's, or the system does not tell.
+pub fn surroundings(id: u32) -> Option<Surroundings> {
+    let directory = std::fs::read_link(format!("/proc/{id}/cwd")).ok()?;
+    Some(Surroundings { directory, environment: std::fs::read(format!("/proc/{id}/environ")).ok()? })
+}
+
 /// Looks up a process; `None` when there is none of this number, or it is dead.
 #[cfg(not(target_os = "linux"))]
 pub fn process(id: u32) -> Option<ProcessEntry> {

@@ -25,7 +25,7 @@ const FILE: &str = "calls";
 
 /// Adds what a hook tells of a call.
 pub fn record(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> Result<()> {
-    append(repo, &mark(part, tool, ends))
+    append(repo, &mark(repo, part, tool, ends))
 }
 
 /// What somebody has left of a file.
@@ -75,7 +75,7 @@ pub fn record_begun_if(
     holds: impl FnOnce() -> bool,
 ) -> Result<bool> {
     let FoundBefore { file, staged, state, moved, may_have_begun, .. } = found;
-    let mark = mark(part, tool, false);
+    let mark = mark(repo, part, tool, false);
     let clock = if may_have_begun { Some(0) } else { mark.clock };
     let (found, gone) = (file.and_then(Left::file), file == Some(Left::Nothing));
     let mark = CallMark { clock, found, gone, staged, state, moved, ..mark };
@@ -99,7 +99,7 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse, has_told: im
     if tool.id.is_none() || is_told_of(repo, part, tool)? {
         return Ok(());
     }
-    append(repo, &CallMark { clock: Some(0), ..mark(part, tool, false) })?;
+    append(repo, &CallMark { clock: Some(0), ..mark(repo, part, tool, false) })?;
     let told = in_open_turn(repo);
     let last =
         told.iter().rev().find(|call| call.session == part.session && call.ended_at.is_some() && !call.is_unknown());
@@ -121,7 +121,7 @@ fn is_told_of(repo: &Repo, part: &Participant, tool: &ToolUse) -> Result<bool> {
 
 /// Adds what was looked at after a call.
 pub fn record_look(repo: &Repo, part: &Participant, tool: &ToolUse, looked: Looked) -> Result<()> {
-    append(repo, &CallMark { looked: Some(looked), ..mark(part, tool, true) })
+    append(repo, &CallMark { looked: Some(looked), ..mark(repo, part, tool, true) })
 }
 
 /// As [`record_look`], where all was, when this much had been told: in one line, since a kill may come after any.
@@ -135,11 +135,11 @@ pub fn record_look_at_all(
     let looked = if goes_on { Looked::GoesOn } else { Looked::All };
     let index = Index::new(repo).last_read();
     let seen = told.iter().map(|call| call.told.1.unwrap_or(call.told.0)).max();
-    append(repo, &CallMark { looked: Some(looked), seen, index, ..mark(part, tool, true) })
+    append(repo, &CallMark { looked: Some(looked), seen, index, ..mark(repo, part, tool, true) })
 }
 
-fn mark(part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
-    let beside = if ends { None } else { processes_of(caller().as_ref()) };
+fn mark(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> CallMark {
+    let beside = if ends { None } else { processes_of(&part.agent, caller().as_ref(), repo.top()) };
     CallMark {
         session: part.session.clone(),
         tool: tool.clone(),
@@ -170,7 +170,7 @@ pub fn leaves_behind(repo: &Repo, part: &Participant, told: &[ToolCall], call: &
         return false;
     }
     let was_there = |id: &u32| beside.iter().copied().chain([call]).all(|call| call.beside.contains(id));
-    let new = || others_of(part).map(|now| now.into_iter().filter(|id| !was_there(id)).collect::<Vec<_>>());
+    let new = || others_of(repo, part).map(|now| now.into_iter().filter(|id| !was_there(id)).collect::<Vec<_>>());
     let Some(first) = new().filter(|new| !new.is_empty()) else { return false };
     std::thread::sleep(MOMENT);
     new().is_some_and(|still| still.iter().any(|id| first.contains(id)))
@@ -226,30 +226,30 @@ pub fn check_none_in_flight(view: &View<'_>) -> Result<()> {
     let Some(turn) = view.open_turn()? else { return Ok(()) };
     for call in in_open_turn(view.repo).iter().filter(|call| call.ended_at.is_none()) {
         let Some(part) = at_work(&turn).find(|part| part.session == call.session) else { continue };
-        if is_in_flight(call, part) {
+        if is_in_flight(view.repo, call, part) {
             return Err(in_flight(&turn, call, part).into());
         }
     }
     Ok(())
 }
 
-fn is_in_flight(call: &ToolCall, part: &Participant) -> bool {
+fn is_in_flight(repo: &Repo, call: &ToolCall, part: &Participant) -> bool {
     let since_began = parse_rfc3339(&call.began_at).map(|began| unix_now().saturating_sub(began));
-    call.is_in_flight(call.age(since_began, since_boot()), others_of(part).as_deref())
+    call.is_in_flight(call.age(since_began, since_boot()), others_of(repo, part).as_deref())
 }
 
 /// The calls of a session that are in flight no more, though nothing has told of their ends: they were denied, most often.
 pub fn given_up(repo: &Repo, part: &Participant) -> Vec<ToolCall> {
     let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none() && !call.is_known;
-    in_open_turn(repo).into_iter().filter(|call| is_its(call) && !is_in_flight(call, part)).collect()
+    in_open_turn(repo).into_iter().filter(|call| is_its(call) && !is_in_flight(repo, call, part)).collect()
 }
 
 /// The processes of a session's agent, but for those by which this one comes about: a terminal of the agent's, in which this
 /// is typed, carries out no call, and no hook does.
-fn others_of(part: &Participant) -> Option<Vec<u32>> {
+fn others_of(repo: &Repo, part: &Participant) -> Option<Vec<u32>> {
     let mut own = own_line();
     own.extend(processes_below());
-    let now = processes_of(part.process.as_ref())?;
+    let now = processes_of(&part.agent, part.process.as_ref(), repo.top())?;
     Some(without_hooks(now.into_iter().filter(|id| !own.contains(id)).collect()))
 }
 
@@ -257,7 +257,7 @@ fn others_of(part: &Participant) -> Option<Vec<u32>> {
 pub fn outlasts(repo: &Repo, part: &Participant) -> bool {
     let open = in_open_turn(repo).into_iter().filter(|call| call.ended_at.is_none() && call.session == part.session);
     let open: Vec<ToolCall> = open.collect();
-    let now = if open.is_empty() { None } else { others_of(part) };
+    let now = if open.is_empty() { None } else { others_of(repo, part) };
     now.is_some_and(|now| open.iter().any(|call| now.iter().any(|id| !call.beside.contains(id))))
 }
 
