@@ -23,6 +23,10 @@ fn ends(repo: &Sandbox) {
     hook(repo, "s", "Stop", &json!({}));
 }
 
+fn text(repo: &Sandbox, path: &str) -> String {
+    String::from_utf8_lossy(&repo.read(path)).into_owned()
+}
+
 /// The user saves, in another window.
 fn user(repo: &Sandbox, script: &str) {
     repo.sh(script);
@@ -186,6 +190,66 @@ fn a_commit_of_the_users_in_the_moment_in_which_the_turn_ends_is_the_users() {
     repo.redo();
     repo.assert_file("a.txt", "a\nits\n", "and back");
     repo.assert_sound();
+}
+
+#[test]
+fn what_the_user_saves_in_the_moment_in_which_the_turn_ends_is_in_no_commit_of_the_agents() {
+    for (save, late) in [
+        ("echo late >>both.txt", "late"),
+        ("sed s/8/late/ both.txt >../home/new; mv ../home/new both.txt", "late"),
+        ("rm both.txt", ""),
+        ("rm both.txt; ln -s late both.txt", ""),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        edit(&repo, 1, "both.txt", "sed -i s/1/its/ both.txt");
+        // It runs when the end has been looked at, and nothing is staged yet.
+        let command = format!("[ -e .git/done ] || {{ : >.git/done; {save}; }}; echo message");
+        repo.git(["config", "oxundo.messageCommand", &command]);
+        ends(&repo);
+        let made = repo.git(["show", "--format=%s", "HEAD"]);
+        assert!(made.starts_with("message") && made.contains("+its") && !made.contains("+late"), "{save}: {made}");
+        let left = repo.state();
+        if late.is_empty() {
+            repo.refuses(&["undo"], "conflict");
+        } else {
+            repo.undo();
+            assert!(text(&repo, "both.txt").contains(late), "{save}: undo keeps it");
+            assert!(!text(&repo, "both.txt").contains("its"), "{save}: and takes the rest");
+            repo.redo();
+        }
+        repo.state().assert_is(&left, save);
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_the_user_saves_in_the_moment_in_which_their_work_is_committed_is_taken_out_by_nobody() {
+    for save in ["echo late >>both.txt", "sed s/8/late/ both.txt >../home/new; mv ../home/new both.txt", "rm both.txt"]
+    {
+        let repo = Sandbox::new();
+        repo.write("a.flt", "a\n").write("both.txt", LINES).write(".gitattributes", "*.flt filter=late\n");
+        repo.sh("git add -A; git commit -qm files; echo mine >>both.txt; echo mine >>a.flt");
+        // It runs when all has been looked at, and this file comes to be staged before the other.
+        let filter = format!("[ ! -e .git/armed ] || {{ rm .git/armed; {save}; }}; cat");
+        repo.git(["config", "filter.late.clean", &filter]);
+        repo.sh(": >.git/armed");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        assert!(!repo.exists(".git/armed"), "it was saved");
+        tick();
+        edit(&repo, 1, "both.txt", "[ ! -e both.txt ] || sed -i s/1/its/ both.txt");
+        edit(&repo, 2, "two.txt", "echo 2 >two.txt");
+        ends(&repo);
+        let commits = repo.git(["log", "-p", "--format=%s", "-2"]);
+        let theirs = commits.split("\noxundo: ").next().unwrap_or_default();
+        assert!(!theirs.contains("-late") && !theirs.contains("+late"), "{save}: {commits}");
+        let left = repo.state();
+        repo.undo();
+        assert_eq!(repo.exists("both.txt"), !save.starts_with("rm"), "as the user left it");
+        assert!(save.starts_with("rm") || text(&repo, "both.txt").contains("late"), "{save}: undo keeps it");
+        repo.redo();
+        repo.state().assert_is(&left, save);
+        repo.assert_sound();
+    }
 }
 
 /// What the user does with git between two calls, with what has to be there before the turn, and what is to be seen of it.

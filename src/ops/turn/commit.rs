@@ -5,6 +5,7 @@ use crate::config::Untracked;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
+use crate::git::index::convert::Conversion;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
@@ -51,6 +52,7 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
         // Not as it was when it was looked at: somebody may have staged, and that is what a roll-back goes back to.
         let found = lock.read()?;
         lock.stage(paths.iter().map(|path| path.as_bstr()))?;
+        stage_as_captured(repo, &lock, checkpoint, &paths)?;
         let staged = lock.read()?;
         let tree = index.index_state(&staged, head_tree)?.tree;
         (tree, index.index_moves(&paths, &found, &staged)?, Some(lock))
@@ -62,6 +64,55 @@ pub fn dirty_commit<'r>(locked: &Locked<'r>, capture: &Capture, turn: &Turn) -> 
     let parents: Vec<_> = checkpoint.head.commit.into_iter().collect();
     let commit = Objects::new(repo).make_commit(tree, &parents, &message, config.sign()?)?;
     Ok(Some(Dirty { commit, index, lock }))
+}
+
+/// Has the index what was captured of these files, where somebody has saved in them since: that is in no state of the turn's, and
+/// nobody is known who did it.
+fn stage_as_captured(repo: &Repo, lock: &IndexLock<'_>, captured: &Checkpoint, paths: &[BString]) -> Result<()> {
+    let (checkpoints, index) = (Checkpoints::new(repo), Index::new(repo));
+    let staged = lock.read()?;
+    let mut conversion = index.conversion(&staged)?;
+    let mut moves = Vec::new();
+    for path in paths {
+        let then = checkpoints.captured_file(captured, path.as_bstr())?;
+        let from = index.index_entries(&staged, path.as_bstr())?;
+        if from.iter().any(|entry| !entry.is_plain() || entry.is_gitlink()) {
+            continue;
+        }
+        let to = match (then, from.first()) {
+            (None, Some(_)) if !captured.skips(path) => Vec::new(),
+            (Some(file), Some(entry)) if entry.id != file.id => {
+                let id = as_git_has_it(repo, &mut conversion, path, file)?;
+                id.filter(|id| *id != entry.id).map(|id| IndexEntry { id, ..*entry }).into_iter().collect()
+            }
+            // What is there and is not staged is left out by git.
+            (Some(file), None) if checkpoints.file_now(path.as_bstr())?.is_none() => {
+                let id = as_git_has_it(repo, &mut conversion, path, file)?.unwrap_or(file.id);
+                vec![IndexEntry::plain(entry_mode(file.kind), id)]
+            }
+            _ => continue,
+        };
+        if then.is_none() || !to.is_empty() {
+            moves.push(IndexMove { path: path.clone(), from, to });
+        }
+    }
+    if moves.is_empty() { Ok(()) } else { lock.set(&moves, |_| false) }
+}
+
+/// The blob that git makes of a file as it was captured; none where the file is so still, and git has made it.
+fn as_git_has_it(
+    repo: &Repo,
+    conversion: &mut Conversion<'_>,
+    path: &BString,
+    file: FileState,
+) -> Result<Option<ObjectId>> {
+    if file.kind == Kind::Symlink || !conversion.may_convert(path.as_bstr())? {
+        return Ok(Some(file.id));
+    }
+    if Checkpoints::new(repo).file_now(path.as_bstr())?.is_some_and(|now| now.id == file.id) {
+        return Ok(None);
+    }
+    Index::new(repo).converted(path.as_bstr(), file.id).map(Some)
 }
 
 /// What a dirty commit has to stage first.
@@ -134,6 +185,7 @@ pub fn auto_commit<'r>(
     let was = choice.parts.iter().map(|(path, _)| index.index_entries(&found, path.as_bstr()));
     let was: Vec<_> = was.collect::<Result<_>>()?;
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
+    stage_as_captured(repo, &lock, checkpoint, &choice.stage)?;
     choice.stage_parts(repo, &lock, checkpoint)?;
     let message = verified(locked, &lock, message, since, &choice.commit)?;
     let checkpoint = &since.capture.checkpoint;
