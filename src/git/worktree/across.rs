@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn what_a_copy_has_is_removed_and_what_somebody_has_written_since_is_left() {
-        let writes: [(fn(&Path) -> std::io::Result<()>, &[&str]); 6] = [
+        type Write = fn(&Path) -> std::io::Result<()>;
+        let writes: [(Write, &[&str]); 6] = [
             (|_| Ok(()), &[]),
             (|top| fs::write(top.join("run"), "ruN"), &["run"]),
             (|top| fs::write(top.join("d/new"), "new"), &["d", "d/new"]),

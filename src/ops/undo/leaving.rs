@@ -184,13 +184,11 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
 /// was before is to be had beside it.
 fn of_others(mut refusal: Refusal, range: &TurnRange) -> Refusal {
     let back = &range.turns[..range.back];
-    let is_found = |id: &String| {
-        let known = back.iter().flat_map(|turn| &turn.commits).find(|commit| commit.id.to_string() == *id);
-        known.is_some_and(|commit| commit.kind == CommitKind::Found)
-    };
+    let found = back.iter().flat_map(|turn| &turn.commits).filter(|commit| commit.kind == CommitKind::Found);
+    let found: BTreeSet<String> = found.map(|commit| commit.id.to_string()).collect();
     if let Some(Turn { turn, .. }) = back.last()
         && refusal.code == Code::Published
-        && refusal.commits.iter().all(is_found)
+        && refusal.commits.iter().all(|id| found.contains(id))
     {
         let line = format!("run 'oxundo branch before-turn-{turn} {turn}:before'");
         refusal.hints.insert(0, format!("{line} to have what was before turn {turn} on a branch of its own"));

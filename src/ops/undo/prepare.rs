@@ -92,7 +92,7 @@ impl Prepared {
         }
         let left = left(view, op, &deltas, &present)?;
         let taken_out = taken_out(view, &legs, &present)?;
-        let present = Present { left, edited, taken_out, ..present };
+        let present = Present { left, taken_out, edited, ..present };
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
