@@ -135,6 +135,9 @@ pub fn remove_copied(from: &Path, copy: &Path) -> Result<bool> {
     if !about.is_dir() {
         return remove_file_copied(from, copy, &about).with_context(|| format!("remove '{}'", from.display()));
     }
+    if !copy.symlink_metadata().is_ok_and(|kept| kept.is_dir()) {
+        return Ok(false);
+    }
     // It may be closed to its owner as well.
     std::fs::set_permissions(from, PermissionsExt::from_mode(0o700))?;
     let mut is_gone = true;
