@@ -110,13 +110,16 @@ impl<'a> Aside<'a> {
 
     /// Puts an end to what a kill left half done.
     pub fn settle(&self) -> Result<()> {
-        for half in [self.half(), self.gone()].into_iter().filter(|half| half.symlink_metadata().is_ok()) {
+        // Its path leads there for as long as this is held.
+        let coming = self.coming()?;
+        let halves = [self.half(), self.gone()].into_iter().chain(coming.iter().map(|coming| coming.path.clone()));
+        for half in halves.filter(|half| half.symlink_metadata().is_ok()) {
             remove_tree(&half)?;
         }
         let (there, kept) = self.places()?;
         if let Some(beside) = self.beside()?.filter(|beside| beside.path.symlink_metadata().is_ok()) {
             if kept {
-                // What is kept is whole: this is half of a copy of it, or was copied. What somebody has written in it since stays.
+                // What is kept is whole: this was copied. What somebody has written in it since stays.
                 self.remove_beside(&beside)?;
             } else if !there {
                 self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()))?;
@@ -134,8 +137,8 @@ impl<'a> Aside<'a> {
 
     /// What somebody has written in it since it was copied, in a sentence that says where that is.
     pub fn written_since(&self) -> Result<Option<String>> {
-        let left = self.beside()?.map(|beside| with_ending(&beside.path, KEPT));
-        if !left.is_some_and(|left| self.planned.out && left.symlink_metadata().is_ok()) {
+        let Some(beside) = self.beside()?.filter(|_| self.planned.out) else { return Ok(None) };
+        if with_ending(&beside.path, KEPT).symlink_metadata().is_err() {
             return Ok(None);
         }
         let place = with_ending(&self.place(self.path()).with_file_name(&self.beside), KEPT);
@@ -197,15 +200,15 @@ impl<'a> Aside<'a> {
     }
 
     fn copy_back(&self) -> Result<()> {
-        let beside = self.beside()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
-        let copied = across::copy(&self.store, &beside.path, &|| self.check_stop())
-            .and_then(|()| across::is_same(&self.store, &beside.path, &|| self.check_stop()))
+        let coming = self.coming()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
+        let copied = across::copy(&self.store, &coming.path, &|| self.check_stop())
+            .and_then(|()| across::is_same(&self.store, &coming.path, &|| self.check_stop()))
             .and_then(|same| if same { Ok(()) } else { Err(changed_meanwhile(self.path())) })
-            .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.beside.clone())))
+            .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.coming_name())))
             .and_then(|free| if free { Ok(()) } else { Err(changed_meanwhile(self.path())) });
         if copied.is_err() {
             // The error to report is the one above.
-            let _ = remove_tree(&beside.path);
+            let _ = remove_tree(&coming.path);
         }
         copied?;
         self.remove_store()
@@ -224,6 +227,15 @@ impl<'a> Aside<'a> {
     /// Where it is beside its place.
     fn beside(&self) -> Result<Option<Reached>> {
         Ok(self.worktree().reach(self.path())?.map(|place| place.beside(&self.beside)))
+    }
+
+    /// Where it is while it is copied back: what has this name is ours, and was in no place yet.
+    fn coming(&self) -> Result<Option<Reached>> {
+        Ok(self.worktree().reach(self.path())?.map(|place| place.beside(&self.coming_name())))
+    }
+
+    fn coming_name(&self) -> OsString {
+        with_ending(Path::new(&self.beside), "-new").into()
     }
 
     fn half(&self) -> PathBuf {
@@ -260,8 +272,10 @@ mod tests {
                 // Taken out of reach, and not copied yet, or by half.
                 (&["beside"], "path"),
                 (&["beside", "half"], "path"),
-                // Copied, and not removed yet; or half of a copy that is to come back.
+                // Copied, and not removed yet; or removed by half.
                 (&["beside", "store"], "store"),
+                // Half of a copy that is to come back.
+                (&["coming", "store"], "store"),
                 // Come back, and still kept; or removed by half.
                 (&["path", "store"], "path"),
                 (&["path", "gone"], "path"),
@@ -276,16 +290,18 @@ mod tests {
                     "store" => one.store.clone(),
                     "half" => one.half(),
                     "gone" => one.gone(),
+                    "coming" => f.path("d").join(one.coming_name()),
+                    "kept" => with_ending(&beside, KEPT),
                     _ => beside.clone(),
                 };
                 for name in places {
                     std::fs::create_dir_all(place(name)).expect("make a directory");
-                    let is_half = matches!(*name, "half" | "gone") || (*name == "beside" && places.contains(&"store"));
+                    let is_half = matches!(*name, "half" | "gone" | "coming");
                     std::fs::write(place(name).join("file"), if is_half { "ha" } else { "half" })
                         .expect("write a file");
                 }
                 one.settle().expect("put an end to it");
-                let all = ["path", "store", "beside", "half", "gone"];
+                let all = ["path", "store", "beside", "half", "gone", "coming", "kept"];
                 let left: Vec<_> = all.into_iter().filter(|name| place(name).exists()).collect();
                 assert_eq!(left, [whole_in], "{places:?}");
                 assert!(one.finish().expect("finish it"), "{places:?}");
@@ -293,5 +309,23 @@ mod tests {
                 assert_eq!(std::fs::read(place(goal).join("file")).expect("it is there"), b"half", "{places:?}, {out}");
             }
         }
+    }
+
+    #[test]
+    fn what_somebody_has_written_in_what_was_copied_is_kept_beside_it_and_named() {
+        let f = Fixture::new();
+        let planned = AsideMove::new("d/big".into(), "aside/1/0".into(), true);
+        let one = Aside::new(&f.repo, ObjectId::null(f.repo.hash_kind()), 0, &planned);
+        let beside = f.path("d").join(&one.beside);
+        for (place, name, text) in [(&one.store, "file", "its"), (&beside, "file", "its"), (&beside, "new", "mine")] {
+            std::fs::create_dir_all(place).expect("make a directory");
+            std::fs::write(place.join(name), text).expect("write a file");
+        }
+        one.settle().expect("put an end to it");
+        let kept = with_ending(&beside, KEPT);
+        assert_eq!(std::fs::read(kept.join("new")).expect("it is there"), b"mine");
+        assert!(!kept.join("file").exists() && !beside.exists(), "what was copied is gone");
+        let told = one.written_since().expect("look").expect("something is left");
+        assert!(told.ends_with(&format!("{}'", kept.display())), "{told}");
     }
 }
