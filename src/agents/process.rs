@@ -3,7 +3,7 @@
 
 use crate::agents::adapters::adapter;
 use crate::git::repo::platform;
-use crate::git::repo::platform::{Orphan, ProcessEntry};
+use crate::git::repo::platform::ProcessEntry;
 use crate::model::session::Descent;
 use crate::model::turn::{Participant, Process, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,22 +64,23 @@ pub fn at_work(turn: &Turn) -> impl Iterator<Item = &Participant> {
 /// they cannot be seen.
 pub fn processes_of(name: &str, agent: Option<&Process>, top: &Path) -> Option<Vec<u32>> {
     let agent = agent.filter(|process| process.space == platform::process_space())?;
-    let mut all = platform::descendants(agent.pid)?;
-    let left = left_behind(name, agent.pid, top).into_iter().filter(|id| !all.contains(id)).collect::<Vec<_>>();
-    all.extend(left);
+    let (mut all, mut orphans) = platform::descendants_and_orphans(agent.pid, is_reaper)?;
+    let is_its = left_behind_by(name, agent.pid, top);
+    orphans.retain(|id| is_its(*id));
+    all.extend(orphans);
     Some(all)
 }
 
 /// What a shell starts with `&` has no parent any more when that is over. It is the agent's where it is in its group still, or has
 /// what that sets for its calls, and is here: other sessions of the same agent may be at work elsewhere.
-fn left_behind(name: &str, agent: u32, top: &Path) -> Vec<u32> {
+fn left_behind_by(name: &str, agent: u32, top: &Path) -> impl Fn(u32) -> bool {
     let variables = adapter(name).map_or(&[][..], |adapter| adapter.call_variables);
-    let (Some(group), Ok(top)) = (platform::group(agent), top.canonicalize()) else { return Vec::new() };
-    let is_its = |orphan: &Orphan| {
-        let Some(at) = platform::surroundings(orphan.id).filter(|_| orphan.id != agent) else { return false };
-        at.directory.starts_with(&top) && (orphan.group == Some(group) || variables.iter().any(|name| at.has_set(name)))
-    };
-    platform::orphans(is_reaper).into_iter().filter(is_its).map(|orphan| orphan.id).collect()
+    let (group, top) = (platform::group(agent), top.canonicalize().ok());
+    move |orphan| {
+        let is_here =
+            top.as_ref().is_some_and(|top| platform::directory_of(orphan).is_some_and(|at| at.starts_with(top)));
+        is_here && (group.is_some() && platform::group(orphan) == group || platform::has_any_set(orphan, variables))
+    }
 }
 
 /// Of these processes those that are no hook of oxundo's: an agent may have several at once. What runs one is none either, nor what

@@ -515,7 +515,10 @@ fn parents_by_ps() -> Option<Vec<(u32, u32)>> {
 
 /// The processes that a process has started, and those that they have; `None` where the system does not tell.
 pub fn descendants(id: u32) -> Option<Vec<u32>> {
-    let parents = parents()?;
+    Some(descendants_in(&parents()?, id))
+}
+
+fn descendants_in(parents: &[(u32, u32)], id: u32) -> Vec<u32> {
     let mut found = vec![id];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
@@ -529,33 +532,26 @@ pub fn descendants(id: u32) -> Option<Vec<u32>> {
         at += 1;
     }
     found.remove(0);
-    Some(found)
+    found
 }
 
-/// A process that has lost the one that started it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan {
-    /// Its number.
-    pub id: u32,
-    /// The process that leads its group, which may be gone.
-    pub group: Option<u32>,
-}
-
-/// The processes below those that take over others.
+/// As [`descendants`]; and those that have lost the process that started them, and are below one of these that take over others.
 #[cfg(target_os = "linux")]
-pub fn orphans(is_reaper: impl Fn(u32, &str) -> bool) -> Vec<Orphan> {
-    let parents = parents().unwrap_or_default();
-    let reapers: BTreeSet<u32> = parents.iter().map(|(_, parent)| *parent).collect();
-    let is_one = |id: &u32| process(*id).is_some_and(|seen| is_reaper(*id, &seen.name));
-    let reapers: BTreeSet<u32> = reapers.into_iter().filter(is_one).collect();
-    let orphan = |(id, _)| Orphan { id, group: group(id) };
-    parents.into_iter().filter(|(_, parent)| reapers.contains(parent)).map(orphan).collect()
+pub fn descendants_and_orphans(id: u32, takes_over: impl Fn(u32, &str) -> bool) -> Option<(Vec<u32>, Vec<u32>)> {
+    let parents = parents()?;
+    let all: BTreeSet<u32> = parents.iter().map(|(_, parent)| *parent).collect();
+    let is_one = |id: &u32| process(*id).is_some_and(|seen| takes_over(*id, &seen.name));
+    let above: BTreeSet<u32> = all.into_iter().filter(is_one).collect();
+    let below = descendants_in(&parents, id);
+    let orphans = parents.into_iter().filter(|(_, parent)| above.contains(parent)).map(|(id, _)| id);
+    let orphans = orphans.filter(|orphan| *orphan != id && !below.contains(orphan)).collect();
+    Some((below, orphans))
 }
 
-/// Nobody has looked how others say it.
+/// Nobody has looked how others tell where a process is, and whose an orphan is then.
 #[cfg(not(target_os = "linux"))]
-pub fn orphans(_is_reaper: impl Fn(u32, &str) -> bool) -> Vec<Orphan> {
-    Vec::new()
+pub fn descendants_and_orphans(id: u32, _takes_over: impl Fn(u32, &str) -> bool) -> Option<(Vec<u32>, Vec<u32>)> {
+    Some((descendants(id)?, Vec::new()))
 }
 
 /// The process that leads the group of another, which may be gone.
@@ -564,25 +560,19 @@ pub fn group(id: u32) -> Option<u32> {
     u32::try_from(rustix::process::getpgid(Some(id)).ok()?.as_raw_nonzero().get()).ok()
 }
 
-/// Where a process is, and what was set when it was started.
-pub struct Surroundings {
-    /// Its directory.
-    pub directory: PathBuf,
-    environment: Vec<u8>,
+/// The directory that a process is in; `None` where that is another user's, or the system does not tell.
+pub fn directory_of(id: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{id}/cwd")).ok()
 }
 
-impl Surroundings {
-    /// Whether a variable of this name was set to anything.
-    pub fn has_set(&self, name: &str) -> bool {
-        let value = |entry: &'_ [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::len);
-        self.environment.split(|byte| *byte == 0).any(|entry| value(entry).is_some_and(|value| value > 0))
-    }
-}
-
-/// What is around a process; `None` where that is another user's, or the system does not tell.
-pub fn surroundings(id: u32) -> Option<Surroundings> {
-    let directory = std::fs::read_link(format!("/proc/{id}/cwd")).ok()?;
-    Some(Surroundings { directory, environment: std::fs::read(format!("/proc/{id}/environ")).ok()? })
+/// Whether one of these variables was set to anything when a process was started, as far as the system tells.
+pub fn has_any_set(id: u32, variables: &[&str]) -> bool {
+    let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    let is_set = |entry: &[u8], name: &str| {
+        let value = entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(|value| !value.is_empty())
+    };
+    environment.split(|byte| *byte == 0).any(|entry| variables.iter().any(|name| is_set(entry, name)))
 }
 
 /// Looks up a process; `None` when there is none of this number, or it is dead.
