@@ -70,7 +70,7 @@ pub fn plan(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
 }
 
 fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Option<Edits>) -> Result<PlannedTurn> {
-    let capture = view.present()?;
+    let mut seen = None;
     let turns = match which {
         Which::Only(words) => match range_ends(words) {
             // As a range of steps it would have been read.
@@ -83,7 +83,9 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
             }
             None => vec![on_this_branch(view, words)?],
         },
-        Which::PartsOf(Extent::Steps(1)) => vec![last_with(view, pathspecs, &capture.checkpoint)?],
+        Which::PartsOf(Extent::Steps(1)) => {
+            vec![last_with(view, pathspecs, &seen.insert(view.present()?).checkpoint)?]
+        }
         Which::Last(extent) | Which::PartsOf(extent) => last_ones(view, extent)?,
     };
     if turns.is_empty() {
@@ -98,6 +100,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         Edits::Overwrite if which.later_stay() => Edits::Merge,
         edits => edits,
     };
+    let capture = seen.map_or_else(|| view.present(), Ok)?;
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
     let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
@@ -210,11 +213,8 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString], now: &Checkpoint) -> Resul
         let last = *last.get_or_insert(number);
         // Of other turns their number has to be given: what they did to directories is read for the last one alone.
         let is_directory = is_first && files.is_empty() && has_directory(view, &turn, &mut selection)?;
-        let mut is_any = is_directory;
-        for file in &files {
-            is_any = is_any || !taken.has(view, number, &file.path, now)?;
-        }
-        if is_any {
+        let paths = files.iter().map(|file| file.path.as_str());
+        if is_directory || taken.out_of(view, number, paths, now)?.len() < files.len() {
             return if is_first || was_taken {
                 Ok(turn)
             } else {
@@ -334,9 +334,10 @@ impl<'a> Revert<'a, '_> {
             if let Some(selection) = &mut selection {
                 inverse.delta = restricted(inverse.delta, selection, turn);
                 was_there |= !inverse.delta.files.is_empty();
-                for path in self.taken.of(self.view, turn.turn, &inverse.delta, &self.capture.checkpoint)? {
-                    inverse.delta.files.remove(&path);
-                }
+                let names: Vec<String> = inverse.delta.files.keys().map(|path| quoted(path.as_bstr())).collect();
+                let names = names.iter().map(String::as_str);
+                let out = self.taken.out_of(self.view, turn.turn, names, &self.capture.checkpoint)?;
+                inverse.delta.files.retain(|path, _| !out.contains(&quoted(path.as_bstr())));
             } else {
                 self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);

@@ -3,14 +3,14 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{quoted, unquoted};
-use crate::model::checkpoint::{Change, Checkpoint, Delta};
+use crate::model::bytes::unquoted;
+use crate::model::checkpoint::{Change, Checkpoint};
 use crate::model::merge::{self, Merged, Verdict};
 use crate::model::turn::{Made, Turn};
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use gix::bstr::ByteSlice;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// For each turn the paths that were taken out of it, as records have them, and the last turn that did.
 #[derive(Default)]
@@ -43,31 +43,37 @@ impl Taken {
         Ok(())
     }
 
-    /// Whether a file was taken out of a turn, and is out now.
-    pub fn has(&self, view: &View<'_>, turn: u64, path: &str, now: &Checkpoint) -> Result<bool> {
-        let by = self.0.get(&turn).and_then(|paths| paths.get(path));
-        by.map_or(Ok(false), |by| is_out(view, *by, path, now))
-    }
-
-    /// The files of a turn's that were taken out of it, and are out now.
-    pub fn of(&self, view: &View<'_>, turn: u64, delta: &Delta, now: &Checkpoint) -> Result<Vec<BString>> {
-        let mut out = Vec::new();
-        for path in delta.files.keys() {
-            if self.has(view, turn, &quoted(path.as_bstr()), now)? {
-                out.push(path.clone());
+    /// Those of these files, as records name them, that were taken out of a turn and are out now.
+    pub fn out_of<'p>(
+        &self,
+        view: &View<'_>,
+        turn: u64,
+        paths: impl Iterator<Item = &'p str>,
+        now: &Checkpoint,
+    ) -> Result<BTreeSet<String>> {
+        let (mut out, mut ends) = (BTreeSet::new(), BTreeMap::new());
+        let Some(taken) = self.0.get(&turn) else { return Ok(out) };
+        for path in paths {
+            let Some(by) = taken.get(path) else { continue };
+            if !ends.contains_key(by) {
+                let state = |side| view.timeline.checkpoint(*by, side);
+                ends.insert(*by, [state(Side::Before)?, state(Side::After)?]);
+            }
+            if is_out(view, path, &ends[by], now)? {
+                out.insert(path.to_owned());
             }
         }
         Ok(out)
     }
 }
 
-/// Whether what a turn took out of a file is out: to do it once more would change nothing, or could not be done.
-fn is_out(view: &View<'_>, by: u64, path: &str, now: &Checkpoint) -> Result<bool> {
+/// Whether what a turn took out of a file is out, by the states before and after that turn: to do it once more would change nothing,
+/// or could not be done.
+fn is_out(view: &View<'_>, path: &str, [before, after]: &[Checkpoint; 2], now: &Checkpoint) -> Result<bool> {
     let path = unquoted(path).unwrap_or_else(|| path.into());
     let checkpoints = Checkpoints::new(view.repo);
-    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(by, side));
     let file = |state: &Checkpoint| checkpoints.captured_file(state, path.as_bstr());
-    let (now, change) = (file(now)?, Change::new(file(&before?)?, file(&after?)?));
+    let (now, change) = (file(now)?, Change::new(file(before)?, file(after)?));
     Ok(match merge::file(now, &change) {
         Verdict::Becomes(next) => next == now,
         Verdict::Overlap(_) => true,
