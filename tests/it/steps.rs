@@ -489,6 +489,19 @@ fn what_was_there_in_a_turn_that_took_all_of_it_back_is_found() {
     repo.assert_file("u.txt", "the user's\n", "it is back");
 }
 
+/// A line with which an agent tells of its call of a shell.
+fn told(event: &str) -> String {
+    let payload =
+        json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
+    format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
+}
+
+/// An agent that does this. It is git.
+fn agent_of_lines(repo: &Sandbox, lines: &[&str]) {
+    std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
+    repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+}
+
 #[test]
 fn what_an_agents_call_leaves_running_is_still_its_work() {
     let ways = [
@@ -499,10 +512,6 @@ fn what_an_agents_call_leaves_running_is_still_its_work() {
     check_all(ways.map(|way| (way.0.to_owned(), way)), |(_, before, behind)| {
         let repo = Sandbox::new();
         let start = repo.state();
-        let told = |event: &str| {
-            let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
-            format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
-        };
         let work =
             "(until [ -e ../home/go ]; do sleep 0.01; done; echo its >its.txt; touch ../home/done) >/dev/null 2>&1 &";
         let lines = [
@@ -513,9 +522,7 @@ fn what_an_agents_call_leaves_running_is_still_its_work() {
             "touch ../home/go; until [ -e ../home/done ]; do sleep 0.01; done",
             &told("Stop"),
         ];
-        std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
-        // The agent is git.
-        repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+        agent_of_lines(&repo, &lines);
         assert!(repo.exists("its.txt"));
         repo.undo();
         repo.state().assert_is(&start, "what it wrote after the call's end goes too");
@@ -531,10 +538,6 @@ fn what_somebody_else_leaves_running_is_no_agents_work() {
     ];
     check_all(ways.map(|way| (way.0.to_owned(), way)), |(way, before, behind)| {
         let repo = Sandbox::new();
-        let told = |event: &str| {
-            let payload = json!({"hook_event_name": event, "session_id": "s", "prompt": "p", "tool_name": "Bash", "tool_use_id": "1"});
-            format!("printf %s '{payload}' | '{}' hook claude", env!("CARGO_BIN_EXE_oxundo"))
-        };
         let wait = "(until [ -e \"$HOME/go\" ]; do sleep 0.01; done) >/dev/null 2>&1 &";
         let first = if *way == "before the call" { "CLAUDECODE=1 setsid -w sh -c '{wait}'" } else { "" };
         let [first, run] = [
@@ -552,8 +555,7 @@ fn what_somebody_else_leaves_running_is_no_agents_work() {
             &told("Stop"),
             "touch \"$HOME/go\"",
         ];
-        std::fs::write(repo.home().join("agent"), lines.join("\n")).expect("write the agent");
-        repo.git(["-c", "alias.agent=!sh ../home/agent", "agent"]);
+        agent_of_lines(&repo, &lines);
         repo.undo();
         assert!(!repo.exists("its.txt"), "undone");
         repo.assert_file("mine.txt", "mine\n", "what the user saved after the call is theirs");

@@ -202,7 +202,7 @@ fn check_fixed(path: &BStr, directory: &OwnedFd, name: &OsStr) -> Result<()> {
 }
 
 /// Refuses to move a directory in which something is mounted: that is in another place as well, and nobody may delete it here.
-pub fn check_no_mount(repo: &Repo, path: &BStr) -> Result<()> {
+fn check_no_mount(repo: &Repo, path: &BStr) -> Result<()> {
     let Some(place) = mounted_in(&repo.top().join(as_path(path))) else { return Ok(()) };
     let top = repo.top().canonicalize().unwrap_or_else(|_| repo.top().to_owned());
     let place = place.strip_prefix(&top).unwrap_or(&place);

@@ -111,13 +111,12 @@ fn made_on(view: &View<'_>, from: &Pointers, to: &Pointers, now: ObjectId) -> Re
     if made.is_empty() {
         return Ok(Some(now));
     }
-    let is_on_it = |was| objects.is_ancestor(was, now);
-    if to.head.branch == from.head.branch && from.head.commit.map_or(Ok(true), is_on_it)? {
+    if to.head.branch != from.head.branch {
+        if let Some(tip) = to.head.branch.as_ref().and_then(|branch| from.branches.get(branch)) {
+            return Ok(Some(*tip));
+        }
+    } else if from.head.commit.map_or(Ok(true), |was| objects.is_ancestor(was, now))? {
         return Ok(from.head.commit);
-    }
-    let tip = to.head.branch.as_ref().and_then(|branch| from.branches.get(branch));
-    if let Some(tip) = tip.filter(|_| to.head.branch != from.head.branch) {
-        return Ok(Some(*tip));
     }
     let mut at = Some(now);
     while let Some(commit) = at.filter(|commit| made.contains(commit)) {
