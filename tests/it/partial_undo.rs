@@ -232,7 +232,7 @@ fn what_was_taken_out_of_a_file_and_came_back_by_git_is_taken_out_again() {
         ("echo turn >>f", "git stash -q", text),
         ("echo turn >>f", "git reset -q --hard; sed -i '1i mine' f", "mine\n1\n2\n3\n"),
         ("echo turn >f", "git checkout -q -- f", text),
-        ("rm f", "git rm -q f", text),
+        ("rm f", "git clean -qf f", text),
     ];
     check_all(stories.map(|story| (format!("{story:?}"), story)), |(script, back, out)| {
         let repo = Sandbox::new();
