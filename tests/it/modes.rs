@@ -1,6 +1,6 @@
 //! Permission bits: kept for every captured file, tracked or not, and never for an instant wider.
 
-use crate::sandbox::{Mode, Output, Sandbox, check_all};
+use crate::sandbox::{Mode, Output, Sandbox, announce, check_all};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MODES: [u32; 8] = [0o600, 0o640, 0o644, 0o700, 0o750, 0o755, 0o444, 0o4711];
@@ -148,4 +148,33 @@ fn directories_that_may_not_be_written_come_back_with_what_is_in_them() {
         repo.state().assert_is(&after, "redone");
     }
     repo.sh("chmod -R u+w .");
+}
+
+/// Who may read a file is told by its bits, its owner, its group and its list together.
+#[test]
+fn what_undo_writes_nobody_reads_who_could_not_read_it_before() {
+    let repo = Sandbox::new();
+    repo.write("group", "secret\n").write("list", "secret\n").write("owner", "run\n");
+    repo.sh("git add -A; git commit -qm files; chmod 640 group; chmod 600 list");
+    let given = repo.shell("chgrp 4242 group && chown 65534 owner && chmod 4755 owner").status();
+    // A list that lets one user read, and the group not: the bits show that as 0640.
+    let list = "import os,struct; os.setxattr('list','system.posix_acl_access',struct.pack('<I',2)+b''.join(struct.pack('<HHI',*e) \
+                for e in ((1,6,2**32-1),(2,4,1234),(4,0,2**32-1),(16,4,2**32-1),(32,0,2**32-1))))";
+    let listed = repo.shell("exec python3 -c \"$1\" 2>/dev/null").args(["sh", list]).status();
+    let [given, listed] = [given, listed].map(|status| status.is_ok_and(|status| status.success()));
+    if !given && !listed {
+        return announce("SKIPPED: nothing may be given away here, and there are no access lists");
+    }
+    let look = |repo: &Sandbox| {
+        let owners = repo.sh("stat -c '%n %a %u %g' group list owner");
+        let list = "import os; print(os.getxattr('list','system.posix_acl_access').hex())";
+        owners + &(if listed { repo.sh(&format!("python3 -c \"{list}\"")) } else { String::new() })
+    };
+    let before = look(&repo);
+    repo.agent("for f in group list owner; do echo more >>$f; done");
+    assert_eq!(look(&repo), before, "the agent writes in place");
+    repo.undo();
+    assert_eq!(look(&repo), before, "undone");
+    repo.redo();
+    assert_eq!(look(&repo), before, "redone");
 }

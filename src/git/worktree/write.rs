@@ -1,6 +1,6 @@
 //! Making files and directories in the worktree, beside their places and with their final modes.
 
-use crate::git::repo::platform::{At, exchange, rename_away, rename_to_nothing};
+use crate::git::repo::platform::{At, exchange, rename_away, rename_to_nothing, take_access};
 use crate::git::worktree::stat::{OPEN, mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
@@ -25,10 +25,10 @@ impl Worktree<'_> {
         state: &FileState,
         fill: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Place::In(directory, _) = self.place(path)? else {
+        let Place::In(directory, place) = self.place(path)? else {
             bail!("'{path}' has no directory to be in");
         };
-        let made = make_file(&directory, name, state, fill);
+        let made = make_file(&directory, (name, place), state, fill);
         if made.is_err() {
             // The error to report is the one above.
             let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
@@ -108,9 +108,9 @@ impl Worktree<'_> {
         let Some(directory) = self.open_directory(path)? else { return Ok(()) };
         let [first, second, third] = names.each_ref().map(|name| (directory.as_fd(), name.as_os_str()));
         let state = FileState { kind: Kind::of_mode(mode), id: gix::ObjectId::null(gix::hash::Kind::Sha1), mode };
-        let tried = make_file(&directory, first.1, &state, |_| Ok(()))
+        let tried = make_file(&directory, (first.1, first.1), &state, |_| Ok(()))
             .and_then(|()| Ok(rename_to_nothing(first.0, first.1, second.0, second.1)?))
-            .and_then(|()| make_file(&directory, first.1, &state, |_| Ok(())))
+            .and_then(|()| make_file(&directory, (first.1, first.1), &state, |_| Ok(())))
             .and_then(|()| Ok(exchange(first, second, third)?))
             .and_then(|()| Ok(rustix::fs::unlinkat(&directory, second.1, AtFlags::empty())?))
             .and_then(|()| Ok(rustix::fs::unlinkat(&directory, third.1, AtFlags::empty())?));
@@ -201,7 +201,7 @@ fn while_open(
 
 fn make_file(
     directory: &OwnedFd,
-    name: &OsStr,
+    (name, place): (&OsStr, &OsStr),
     state: &FileState,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
@@ -215,6 +215,7 @@ fn make_file(
     // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
+    take_access((directory, place), &made);
     set_mode_of(&made, state.mode)?;
     Ok(())
 }
