@@ -3,10 +3,10 @@
 
 use crate::git::repo::platform::Inodes;
 use anyhow::{Context, Result, bail};
-use std::fs::{File, FileTimes, Metadata};
+use std::fs::{DirBuilder, File, FileTimes, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// How much is copied or compared before anybody is asked again whether to go on.
@@ -30,8 +30,7 @@ fn copy_one(from: &Path, to: &Path, about: &Metadata, stops: Stops<'_>) -> Resul
         return Ok(symlink(std::fs::read_link(from)?, to)?);
     }
     if kind.is_dir() {
-        std::fs::create_dir(to)?;
-        std::fs::set_permissions(to, PermissionsExt::from_mode(0o700))?;
+        DirBuilder::new().mode(0o700).create(to)?;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
             copy_one(&entry.path(), &to.join(entry.file_name()), &entry.metadata()?, stops)?;
