@@ -2,6 +2,8 @@
 //! very bytes of every captured file, tracked or not.
 
 use crate::sandbox::{Mode, Sandbox, announce, check_all, in_both_modes};
+use crate::steps::{edit, hook, tick};
+use serde_json::json;
 use std::process::Command;
 
 /// A repository with attributes and settings, and files in every state: clean, dirty, staged, untracked.
@@ -259,4 +261,55 @@ fn a_filter_that_is_gone_is_not_needed_for_files_that_stay() {
         repo.undo();
         repo.files().assert_is(state, "undo");
     }
+}
+
+/// What converts a file: its attributes, git's settings before its first commit, and after it.
+const CONVERSIONS: [(&str, [&str; 3]); 6] = [
+    ("nothing", ["", "", ""]),
+    ("a filter one way", ["both filter=f", "git config filter.f.clean 'sed s/^/#/'", ""]),
+    ("a filter", ["both filter=f", "git config filter.f.clean tac; git config filter.f.smudge tac", ""]),
+    ("line ends", ["both text eol=crlf", "", ""]),
+    ("automatic line ends", ["", "git config core.autocrlf true", ""]),
+    ("line ends that stay", ["", "", "git config core.autocrlf true"]),
+];
+
+#[test]
+fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
+    let ways = CONVERSIONS.iter().flat_map(|way| [false, true].map(|is_staged| (way, is_staged)));
+    check_all(ways.map(|case| (format!("{}, staged: {}", case.0.0, case.1), case)), |(way, is_staged)| {
+        let (name, [attributes, before, after]) = way;
+        let write = if name.contains("line ends") { "sed 's/$/\\r/'" } else { "cat" };
+        let change = |script: &str| format!("tr -d '\\r' <both | sed '{script}' | {write} >../new; cat ../new >both");
+        let repo = Sandbox::new();
+        repo.write(".gitattributes", format!("{attributes}\n")).sh(before);
+        repo.sh(&format!("seq 9 | {write} >both; git add . 2>/dev/null; git commit -qm files; {after}"));
+        repo.sh(&change("s/3/before/"));
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        tick();
+        edit(&repo, 1, "both", &change("s/1/agent/"));
+        tick();
+        repo.sh(&change("s/9/mine/"));
+        if *is_staged {
+            repo.sh("git add both 2>/dev/null");
+        }
+        tick();
+        edit(&repo, 2, "both", &change("s/5/its/"));
+        hook(&repo, "s", "Stop", &json!({}));
+        let words = |text: &str| {
+            let words = ["agent", "before", "its", "mine"].into_iter().filter(|word| text.contains(*word));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let of = |commit: &str| words(&repo.sh(&format!("git show --format= -U0 {commit} | grep ^+")));
+        assert_eq!([of("HEAD"), of("HEAD~")], ["agent its", "before"], "each commit has whose it is");
+        let file = || repo.sh("cat both");
+        assert_eq!(words(&file()), "agent before its mine");
+        let left = |options: &str| repo.sh(&format!("git diff -U0 {options} -- both 2>/dev/null | grep ^+ || :"));
+        let (staged, unstaged) = if *is_staged { ("mine", "") } else { ("", "mine") };
+        assert_eq!([words(&left("--cached")), words(&left(""))], [staged, unstaged], "what they did not commit");
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(words(&file()), "before mine", "undo keeps it");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
 }

@@ -6,7 +6,7 @@ use crate::git::repo::Repo;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::attrs::StateRef as S;
-use gix::bstr::BStr;
+use gix::bstr::{BStr, ByteSlice};
 use gix::index::entry::Mode;
 use gix::worktree::stack::state::attributes::Source;
 use std::ffi::OsStr;
@@ -15,8 +15,12 @@ use std::os::unix::ffi::OsStrExt;
 /// The attributes by which git converts what is in a file.
 pub const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
 
+/// Those that convert more than the ends of lines.
+const MORE: [&str; 3] = ["ident", "filter", "working-tree-encoding"];
+
 /// The settings and attributes of now.
 pub struct Conversion<'r> {
+    repo: &'r Repo,
     attributes: gix::AttributeStack<'r>,
     /// Whether it may be any file, whatever its attributes.
     is_any: bool,
@@ -34,17 +38,31 @@ impl<'r> Index<'r> {
     /// What may convert files with this index.
     pub fn conversion(&self, index: &gix::index::File) -> Result<Conversion<'r>> {
         let attributes = self.repo.gix.attributes_only(index, Source::WorktreeThenIdMapping)?;
-        Ok(Conversion { attributes, is_any: converts_line_ends(self.repo) || !self.repo.knows_attributes() })
+        Ok(Conversion {
+            repo: self.repo,
+            attributes,
+            is_any: converts_line_ends(self.repo) || !self.repo.knows_attributes(),
+        })
     }
 }
 
 impl Conversion<'_> {
     /// Whether git may convert this file on its way to its blob, or from it.
     pub fn may_convert(&mut self, path: &BStr) -> Result<bool> {
-        let mut outcome = self.attributes.selected_attribute_matches(CONVERTING);
+        Ok(self.is_any || self.has_any(path, CONVERTING)?)
+    }
+
+    /// Whether git converts this file where it has that blob of it: the ends of lines stay where the blob has those of Windows.
+    pub fn converts_with(&mut self, path: &BStr, blob: ObjectId) -> Result<bool> {
+        Ok(self.may_convert(path)?
+            && (self.has_any(path, MORE)? || !Objects::new(self.repo).blob(blob)?.contains_str("\r\n")))
+    }
+
+    fn has_any<const N: usize>(&mut self, path: &BStr, names: [&str; N]) -> Result<bool> {
+        let mut outcome = self.attributes.selected_attribute_matches(names);
         let matched = self.attributes.at_entry(path, Some(Mode::FILE))?.matching_attributes(&mut outcome);
         let is_set = |state: S<'_>| !matches!(state, S::Unset | S::Unspecified);
-        Ok(self.is_any || matched && outcome.iter_selected().any(|found| is_set(found.assignment.state)))
+        Ok(matched && outcome.iter_selected().any(|found| is_set(found.assignment.state)))
     }
 }
 

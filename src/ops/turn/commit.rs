@@ -18,7 +18,7 @@ use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
-use crate::ops::turn::meanwhile::Whose;
+use crate::ops::turn::meanwhile::{Part, Parts, Whose};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::announce_left_out;
 use crate::ops::turn::{check_idle, check_on_branch};
@@ -234,7 +234,7 @@ pub fn as_if_committed(view: &View<'_>, turn: &Turn, since: &Since, changed: &De
         let from = if choice.stage.contains(path) { checkpoint.worktree } else { checkpoint.index.tree };
         let part = choice.parts.iter().find(|(both, _)| both == path).map(|(_, part)| *part);
         let entry = Objects::new(repo).tree_entry(from, path.as_bstr())?;
-        let part = part.map(|part| part.map(|part| (entry_kind(part.kind), part.id)));
+        let part = part.map(|part| part.map(|Part { file, .. }| (entry_kind(file.kind), file.id)));
         entries.push((path.clone(), part.unwrap_or(entry)));
     }
     let tree = Objects::new(repo).edited_tree(head_tree, &entries)?;
@@ -267,7 +267,7 @@ struct Choice {
     /// New files that look like secrets.
     left_out: Vec<BString>,
     /// Those of the staged that the user changed too, with what is committed of them.
-    parts: Vec<(BString, Option<FileState>)>,
+    parts: Vec<(BString, Option<Part>)>,
 }
 
 /// What becomes of one path that a turn changed.
@@ -354,18 +354,19 @@ impl Choice {
         found: &[Vec<IndexEntry>],
         (start, head_tree): (ObjectId, ObjectId),
     ) -> Result<()> {
-        let objects = Objects::new(view.repo);
-        let mut moves = Vec::new();
+        let (objects, index) = (Objects::new(view.repo), Index::new(view.repo));
+        let (committed, mut moves) = (lock.read()?, Vec::new());
         Checkpoints::new(view.repo).merging(|merge| {
             for ((path, part), entries) in self.parts.iter().zip(found) {
                 let Some((_, base)) = objects.tree_file(start, path.as_bstr())? else { continue };
-                let to = match (&entries[..], part) {
+                let of_turn = part.map(|_| index.index_entries(&committed, path.as_bstr())).transpose()?;
+                let to = match (&entries[..], of_turn.as_deref()) {
                     // That it is not there is committed already.
                     ([], Some(_)) if !objects.tree_has_entry(head_tree, path.as_bstr())? => continue,
                     ([], Some(_)) => Vec::new(),
                     ([ours], _) if ours.id == base || !ours.is_plain() => continue,
                     ([ours], None) => vec![*ours],
-                    ([ours], Some(part)) => {
+                    ([ours], Some([part])) => {
                         let blobs = Blobs { base, ours: ours.id, theirs: part.id };
                         let Merged::Clean(id) = merge(path.as_bstr(), blobs)? else { continue };
                         vec![IndexEntry { id, ..*ours }]
@@ -384,14 +385,14 @@ impl Choice {
 fn entry_of(
     index: &Index<'_>,
     path: &BString,
-    part: FileState,
+    Part { file: part, is_gits }: Part,
     staged: Option<&IndexEntry>,
     now: Option<FileState>,
 ) -> Result<IndexEntry> {
     let is_as_it_is =
         staged.is_some_and(|entry| now.is_some_and(|now| now.id == entry.id && now.kind != Kind::Symlink));
-    let id =
-        if is_as_it_is || part.kind == Kind::Symlink { part.id } else { index.converted(path.as_bstr(), part.id)? };
+    let is_kept = is_gits || is_as_it_is || part.kind == Kind::Symlink;
+    let id = if is_kept { part.id } else { index.converted(path.as_bstr(), part.id)? };
     let mode =
         staged.filter(|_| now.is_some_and(|now| now.kind == part.kind)).map_or(entry_mode(part.kind), |it| it.mode);
     Ok(IndexEntry { mode, id, ..staged.copied().unwrap_or_else(|| IndexEntry::plain(mode, id)) })
@@ -403,12 +404,14 @@ fn users_too(
     since: &Since,
     paths: &mut BTreeSet<&BString>,
     head_tree: ObjectId,
-) -> Result<Vec<(BString, Option<FileState>)>> {
+) -> Result<Vec<(BString, Option<Part>)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
+    let conversion = &mut Index::new(view.repo).conversion(&since.capture.index)?;
     Checkpoints::new(view.repo).merging(|merge| {
+        let mut parts = Parts { head: head_tree, merge, conversion };
         for path in paths.iter() {
-            match since.theirs.whose(view, ends, head_tree, path.as_bstr(), merge)? {
+            match since.theirs.whose(view, ends, path.as_bstr(), &mut parts)? {
                 Whose::Turns => {}
                 Whose::Users => drop(users.insert(*path)),
                 Whose::Both(part) => both.push(((*path).clone(), part)),

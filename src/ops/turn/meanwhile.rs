@@ -4,6 +4,8 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
+use crate::git::index::convert::Conversion;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
 use crate::model::bytes::{exact, in_quotes, shell_word};
@@ -71,7 +73,32 @@ pub enum Whose {
     /// The user's alone.
     Users,
     /// Both have changed it: the turn's part makes this of what is committed.
-    Both(Option<FileState>),
+    Both(Option<Part>),
+}
+
+/// A file with what of it is to be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The file.
+    pub file: FileState,
+    /// Whether its content is as git has it, and not as the file has it.
+    pub is_gits: bool,
+}
+
+impl Part {
+    fn as_in_worktree(file: FileState) -> Self {
+        Self { file, is_gits: false }
+    }
+}
+
+/// What is committed, and what tells the turn's part of a file from the rest of it.
+pub struct Parts<'a, 'm, 'r> {
+    /// The tree that is committed.
+    pub head: ObjectId,
+    /// Merges blobs.
+    pub merge: &'a mut Merge<'m>,
+    /// What git converts.
+    pub conversion: &'a mut Conversion<'r>,
 }
 
 impl Theirs {
@@ -144,20 +171,20 @@ impl Theirs {
         Ok(commits)
     }
 
-    /// Whose a path is, and what of it is to be committed where `head` is the tree that is.
+    /// Whose a path is, and what of it is to be committed.
     pub fn whose(
         &self,
         view: &View<'_>,
         (before, after): (&Checkpoint, &Checkpoint),
-        head: ObjectId,
         path: &BStr,
-        merge: &mut Merge<'_>,
+        parts: &mut Parts<'_, '_, '_>,
     ) -> Result<Whose> {
         let checkpoints = Checkpoints::new(view.repo);
         let file = |state: &Checkpoint, path: &BStr| checkpoints.captured_file(state, path);
         if self.left.is_empty() && self.goal.is_none() {
             return Ok(Whose::Turns);
         }
+        let head = parts.head;
         let in_head = |path: &BStr| Objects::new(view.repo).tree_file(head, path);
         let committed = in_head(path)?;
         let origin = self.came_from.get(path).filter(|_| committed.is_none()).map(|old| old.as_bstr());
@@ -177,7 +204,7 @@ impl Theirs {
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
             && checkpoints.has_room(after, path)?
         {
-            return Ok(Whose::Both(*left));
+            return Ok(Whose::Both(left.map(Part::as_in_worktree)));
         }
         let Some(goal) = &self.goal else { return Ok(Whose::Turns) };
         let (was, now) = (file(before, path)?, file(after, path)?);
@@ -187,7 +214,7 @@ impl Theirs {
             if let Some(there) = in_head(name.as_bstr())?
                 && file(after, name.as_bstr())?.is_none()
             {
-                return part_of(path, [was, file(goal, first)?, now], Some(there), merge);
+                return parts.part_of(view, path, [was, file(goal, first)?, now], Some(there));
             }
         }
         if let Some(old) = self.moved.get(path) {
@@ -198,7 +225,7 @@ impl Theirs {
             let is_named = first.is_none() && was.is_none();
             if committed.is_none() || is_replaced || is_named {
                 let committed = if is_named { committed } else { first };
-                return part_of(path, [was, file(goal, old.as_bstr())?, now], committed, merge);
+                return parts.part_of(view, path, [was, file(goal, old.as_bstr())?, now], committed);
             }
         }
         let saved = file(goal, path)?;
@@ -211,7 +238,7 @@ impl Theirs {
             let goes_along = now.is_none() && self.goes_along(view, (goal, after), path)?;
             return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
-        part_of(path, [was, saved, now], origin.map_or(Ok(committed), in_head)?, merge)
+        parts.part_of(view, path, [was, saved, now], origin.map_or(Ok(committed), in_head)?)
     }
 
     /// Whether what is committed of a path is the user's own: they have changed it back since.
@@ -237,25 +264,34 @@ impl Theirs {
     }
 }
 
-/// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now.
-fn part_of(
-    path: &BStr,
-    [was, saved, now]: [Option<FileState>; 3],
-    committed: Option<(Kind, ObjectId)>,
-    merge: &mut Merge<'_>,
-) -> Result<Whose> {
-    let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
-    // git does not have the user's file: nobody adds it for them.
-    let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
-    if [saved.kind, now.kind, kind].contains(&Kind::Symlink) {
-        return Ok(Whose::Turns);
+impl Parts<'_, '_, '_> {
+    /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now.
+    fn part_of(
+        &mut self,
+        view: &View<'_>,
+        path: &BStr,
+        [was, saved, now]: [Option<FileState>; 3],
+        committed: Option<(Kind, ObjectId)>,
+    ) -> Result<Whose> {
+        let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
+        // git does not have the user's file: nobody adds it for them.
+        let Some((kind, ours)) = committed else { return Ok(Whose::Users) };
+        if [saved.kind, now.kind, kind].contains(&Kind::Symlink) {
+            return Ok(Whose::Turns);
+        }
+        // Whoever has changed the mode.
+        let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
+        // What is committed may have no line as the file has it.
+        let is_gits = self.conversion.converts_with(path, ours)?;
+        let content = |file: FileState| {
+            if is_gits { Index::new(view.repo).converted(path, file.id) } else { Ok(file.id) }
+        };
+        let blobs = Blobs { base: content(saved)?, ours, theirs: content(now)? };
+        Ok(match (self.merge)(path, blobs)? {
+            Merged::Clean(id) => Whose::Both(Some(Part { file: FileState { kind, id, ..now }, is_gits })),
+            Merged::Overlap(_) => Whose::Turns,
+        })
     }
-    // Whoever has changed the mode.
-    let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
-    Ok(match merge(path, Blobs { base: saved.id, ours, theirs: now.id })? {
-        Merged::Clean(id) => Whose::Both(Some(FileState { kind, id, ..now })),
-        Merged::Overlap(_) => Whose::Turns,
-    })
 }
 
 /// Those of these files that going back from a state to the goal changes, as records have them.
