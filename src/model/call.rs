@@ -279,6 +279,11 @@ impl ToolCall {
         Some(self.clock?.saturating_add(OWN_WORK.unsigned_abs() * 1_000_000_000))
     }
 
+    /// Whether it may have begun before it was told of.
+    pub fn may_have_begun_before(&self) -> bool {
+        self.clock == Some(0)
+    }
+
     /// How old it is, in seconds, by these two clocks: the second one is never set, and only begins anew with the system,
     /// which no call outlasts.
     pub fn age(&self, since_began: Option<i64>, since_boot: i64) -> Option<i64> {

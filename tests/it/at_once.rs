@@ -108,6 +108,24 @@ fn after_a_first_edit_of_which_the_beginning_was_lost_the_users_saves_are_theirs
 
 /// Whichever of the two has the lock first: what the user saved before both is in neither.
 #[test]
+fn an_edit_of_which_the_beginning_was_lost_has_what_it_wrote_though_another_call_began_by_then() {
+    check_all(["s", "t"].map(|session| (session.to_owned(), session)), |session| {
+        let (repo, commit) = told(&format!(
+            "[ {session} = s ] || {{ tell UserPromptSubmit {session} ''; S={session} pre 0 Bash; S={session} post 0 Bash; }}
+            sed -i 's/^20$/AGENT1/' f1; sed -i 's/^20$/USER/' f2
+            S={session} pre 2 Bash
+            post 1 Edit f1
+            sed -i 's/^50$/AGENT2/' f1
+            S={session} post 2 Bash; [ {session} = s ] || tell Stop {session} ''"
+        ));
+        assert_eq!((commit.matches("+AGENT").count(), commit.matches("+USER").count()), (2, 0), "{commit}");
+        repo.undo();
+        let left = repo.sh("cat f1 f2");
+        assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 1), "{left}");
+    });
+}
+
+#[test]
 fn a_shell_that_ends_as_an_edit_of_its_file_begins_keeps_what_it_wrote_and_nothing_of_the_users() {
     for session in ["s", "t"] {
         for first in ["post 1 Bash", "S=SESSION pre 2 Edit f1"] {

@@ -355,7 +355,13 @@ fn file(
         // It takes no file away: one that may do anything has, or has given it another name.
         return Ok(Seen { after: known.clone(), before: found, is_named: true });
     }
-    let left = found_as_begun(view.repo, told, call, &path)?;
+    // Who began meanwhile may have found what it had written by then.
+    let is_untold = call.may_have_begun_before();
+    let left = if is_untold {
+        Some(checkpoints.captured_file(last, path.as_bstr())?)
+    } else {
+        found_as_begun(view.repo, told, call, &path)?
+    };
     let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
         Some(_) => checkpoints.with_files(known, &[(path, now)])?,
