@@ -1,7 +1,7 @@
 //! Turns that an agent's own hooks bound, alone and inside `oxundo run`; and `oxundo turn`, for
 //! scripts. What the agents send is in `payloads/`, a file an event.
 
-use crate::sandbox::{Mode, Output, Sandbox};
+use crate::sandbox::{Mode, Output, Sandbox, check_all};
 use serde_json::{Value, json};
 
 fn repo() -> Sandbox {
@@ -808,6 +808,53 @@ fn a_session_that_goes_into_another_worktree_and_out_of_it_has_a_turn_in_each() 
     repo.oxundo(["-C", "../other", "undo", "--steps", "2"]).success();
     let found = repo.sh("cat ../other/a.txt ../other/mine.txt a.txt");
     assert_eq!(found, "one\nmine\nmine\none\ntwo\ntwo", "each is undone in its own worktree");
+}
+
+#[test]
+fn a_file_in_another_worktree_that_a_call_names_by_its_whole_path_is_in_a_turn_there() {
+    let agents = [("claude", Some("CLAUDE_PROJECT_DIR")), ("claude", None)];
+    check_all(agents.map(|agent| (format!("{agent:?}"), agent)), |(agent, variable)| {
+        let repo = repo();
+        repo.git(["worktree", "add", "-q", "-b", "other", "../other"]);
+        let (top, there) = (repo.path(""), |args: &[&str]| repo.json([&["-C", "../other"], args].concat()).1);
+        let told = |mut payload: Value| {
+            payload["cwd"] = json!(top);
+            let mut command = repo.oxundo_command(["hook", agent]);
+            command.env_remove("CLAUDE_PROJECT_DIR").envs(variable.map(|variable| (variable, &top)));
+            let output = Output::fired(&mut command, payload.to_string().as_bytes());
+            assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+        };
+        let file = repo.path("../other/new/file.txt");
+        let call = |id: &str, tool: &str, change: &str| {
+            for event in ["PreToolUse", "PostToolUse"] {
+                told(json!({"hook_event_name": event, "session_id": "s", "tool_name": tool, "tool_use_id": id,
+                    "tool_input": {"file_path": file, "command": "x"}}));
+                if event == "PreToolUse" {
+                    repo.sh(change);
+                    crate::steps::tick();
+                }
+            }
+        };
+        told(prompt("s", "p", "write there"));
+        call("t1", "Read", "");
+        assert_eq!(there(&["status"])["open_turn"], Value::Null, "it was only read");
+        call("t2", "Bash", "echo two >>a.txt");
+        call("t3", "Write", "mkdir ../other/new; echo agent >../other/new/file.txt");
+        repo.sh("echo user >>../other/README.txt");
+        crate::steps::tick();
+        call("t4", "Edit", "echo more >>../other/new/file.txt");
+        told(stop("s", "p"));
+        assert_eq!(turns(&repo), [done(1, "write there")]);
+        let log = there(&["log"]);
+        let turn = &log["turns"][0];
+        assert_eq!((&turn["message"], &turn["state"]), (&json!("write there"), &json!("done")), "{log}");
+        let shown = |at: &str| repo.git(["-C", at, "show", "--format=", "--name-only"]);
+        assert_eq!([shown("."), shown("../other")], ["a.txt", "new/file.txt"], "each is its own worktree's");
+        assert_eq!(repo.git(["-C", "../other", "status", "--porcelain"]), " M README.txt", "nor is the user's there");
+        repo.oxundo(["-C", "../other", "undo"]).success();
+        assert_eq!(repo.sh("ls ../other"), "README.txt\na.txt");
+        repo.assert_file("a.txt", "one\ntwo\n", "the other turn stays");
+    });
 }
 
 /// Claude Code's `isolation: worktree`, in the order in which its hooks told of it.

@@ -116,7 +116,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
         return Ok(());
     }
     let project = variable(adapter.directory_variable).map(PathBuf::from);
-    let may_be_elsewhere = directory.is_none() && project.is_some();
+    let may_be_elsewhere = directory.is_none();
     let place = place(directory, project, heard.as_ref());
     let mut repo = match Repo::open(&place) {
         Ok(repo) => repo,

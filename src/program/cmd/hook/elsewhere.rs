@@ -1,10 +1,12 @@
-//! Where a session is at work beside the worktree of its project: an agent goes into another one in the middle of a prompt, and
-//! comes out of it, and its project stays the same. What it does there is in a turn of that worktree.
+//! Where a session is at work beside the worktree of its project, or that in which it is: an agent goes into another one in the
+//! middle of a prompt, and comes out of it, or writes a file there by its whole path. What it does there is in a turn of that
+//! worktree.
 
 use crate::agents::payload::HookEvent;
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::lossless;
+use crate::model::call::ToolUse;
 use crate::model::session::Signal;
 use crate::model::turn::{Participant, Turn};
 use crate::ops::turn::calls::{in_open_turn, outlasts};
@@ -13,11 +15,36 @@ use gix::bstr::ByteSlice;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What is to be told in which other worktree, once its project's has been told.
+/// What is to be told in which other worktree, once that of its project, or where it is, has been told.
 pub fn elsewhere(repo: &Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)>> {
-    let here = heard.directory.as_deref().and_then(|place| other(repo, place));
-    let mut all = in_those_left(repo, heard, here.as_ref())?;
-    let Some(here) = here else { return Ok(all) };
+    let mut here: Vec<Repo> = Vec::new();
+    for found in places(heard).iter().filter_map(|place| other(repo, place)) {
+        if !is_among(&found, &here) {
+            here.push(found);
+        }
+    }
+    let mut all = in_those_left(repo, heard, &here)?;
+    for here in here {
+        all.extend(told_in(repo, here, heard)?);
+    }
+    Ok(all)
+}
+
+/// Where the session is at work: where it says, and where the file is that a call writes, wherever it is called from.
+fn places(heard: &HookEvent) -> Vec<PathBuf> {
+    let file = heard.tool.as_ref().filter(|tool| !tool.only_reads()).and_then(ToolUse::only_file).map(Path::new);
+    // It may make the directories that it writes in.
+    let above = file.and_then(|file| file.ancestors().skip(1).find(|above| above.is_dir()));
+    heard.directory.as_deref().into_iter().chain(above).map(Path::to_owned).collect()
+}
+
+fn is_among(one: &Repo, all: &[Repo]) -> bool {
+    all.iter().any(|other| other.git_dir() == one.git_dir())
+}
+
+/// What is to be told where it is at work.
+fn told_in(repo: &Repo, here: Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)>> {
+    let mut all = Vec::new();
     let is_call = matches!(heard.signal, Signal::Call | Signal::Called);
     if is_call && !part_in(&here, &heard.part)?.is_some_and(|part| part.at_work) {
         // It has told of its prompt where it was then.
@@ -35,14 +62,13 @@ pub fn elsewhere(repo: &Repo, heard: &HookEvent) -> Result<Vec<(Repo, HookEvent)
 }
 
 /// What is to be told where the session has been at work and is no more.
-fn in_those_left(repo: &Repo, heard: &HookEvent, here: Option<&Repo>) -> Result<Vec<(Repo, HookEvent)>> {
+fn in_those_left(repo: &Repo, heard: &HookEvent, here: &[Repo]) -> Result<Vec<(Repo, HookEvent)>> {
     let mut all = Vec::new();
     if matches!(heard.signal, Signal::Work | Signal::Call) {
         return Ok(all);
     }
-    let is_here = |left: &Repo| here.is_some_and(|here| here.git_dir() == left.git_dir());
     for top in tops_with_calls(repo, &heard.part)? {
-        let Some(left) = other(repo, &top).filter(|left| !is_here(left)) else { continue };
+        let Some(left) = other(repo, &top).filter(|left| !is_among(left, here)) else { continue };
         let Some(part) = part_in(&left, &heard.part)?.filter(|part| part.at_work) else { continue };
         if let Some(told) = as_told_where_left(&left, part, heard) {
             all.push((left, told));
@@ -72,7 +98,10 @@ fn as_told_where_left(left: &Repo, part: Participant, heard: &HookEvent) -> Opti
 
 /// Another worktree of the same repository.
 fn other(repo: &Repo, place: &Path) -> Option<Repo> {
-    let there = Some(place).filter(|place| place.is_absolute() && !place.starts_with(repo.git_dir()));
+    let is_top = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
+    // That the place is in this one is seen without opening it again.
+    let is_here = || place.ancestors().find(is_top) == Some(repo.top());
+    let there = Some(place).filter(|place| place.is_absolute() && !place.starts_with(repo.git_dir()) && !is_here());
     let found = Repo::open_existing(there?).ok().flatten()?;
     (found.common_dir() == repo.common_dir() && found.git_dir() != repo.git_dir()).then_some(found)
 }
@@ -93,7 +122,8 @@ fn has_begun(left: &Repo, heard: &HookEvent) -> bool {
 
 /// Where calls of this session have been told of since a turn began.
 fn tops_with_calls(repo: &Repo, who: &Participant) -> Result<Vec<PathBuf>> {
-    let session = serde_json::to_string(&who.session)?;
+    // Who tells no session is not known anywhere else.
+    let Some(session) = who.session.as_ref().map(serde_json::to_string).transpose()? else { return Ok(Vec::new()) };
     let has_calls = |git_dir: &Path| {
         let calls = std::fs::read(git_dir.join("oxundo/calls"));
         calls.is_ok_and(|calls| calls.contains_str(&session))
