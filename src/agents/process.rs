@@ -8,7 +8,7 @@ use crate::model::session::Descent;
 use crate::model::turn::{Participant, Process, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Programs that an agent runs its hooks with, and that end with the hook.
 const SHELLS: [&str; 8] = ["sh", "dash", "bash", "zsh", "fish", "ksh", "ash", "busybox"];
@@ -79,8 +79,26 @@ fn left_behind_by(name: &str, agent: u32, top: &Path) -> impl Fn(u32) -> bool {
     move |orphan| {
         let is_here =
             top.as_ref().is_some_and(|top| platform::directory_of(orphan).is_some_and(|at| at.starts_with(top)));
-        is_here && (group.is_some() && platform::group(orphan) == group || platform::has_any_set(orphan, variables))
+        is_here
+            && (group.is_some() && platform::group(orphan) == group
+                || platform::has_any_set(orphan, variables) == Some(true))
     }
+}
+
+/// Whether a process that an agent did not have before a call may come of that, in this directory. One that is elsewhere is the
+/// agent's own, or of a session there; and where the agent sets a variable for what its calls run, so is one without it, as a server
+/// or a status line's command. Of what cannot be seen it may.
+pub fn may_be_of_call(part: &Participant, process: u32, top: &Path) -> bool {
+    let is_elsewhere = |at: PathBuf| top.canonicalize().is_ok_and(|top| !at.starts_with(top));
+    if platform::directory_of(process).is_some_and(is_elsewhere) {
+        return false;
+    }
+    let variables = adapter(&part.agent).map_or(&[][..], |adapter| adapter.call_variables);
+    // A hook has what it sets, but where all that it starts has it that tells nothing.
+    let agent = part.process.as_ref().map(|agent| agent.pid);
+    let is_sign = variables.iter().any(|name| is_set(name))
+        && agent.is_some_and(|agent| platform::has_any_set(agent, variables) == Some(false));
+    !is_sign || platform::has_any_set(process, variables) != Some(false)
 }
 
 /// Of these processes those that are no hook of oxundo's: an agent may have several at once. What runs one is none either, nor what

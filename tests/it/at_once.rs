@@ -91,6 +91,69 @@ fn what_is_at_work_for_a_call_beside_goes_on_for_no_other() {
     assert_eq!((commit.matches("+AGENT").count(), commit.matches("+LATER").count()), (2, 1), "{commit}");
 }
 
+/// A server of tools, the command of a status line: no call has left them running.
+#[test]
+fn what_an_agent_itself_starts_while_a_call_is_in_flight_goes_on_for_none() {
+    let until = "sh -c 'until [ -e ../home/over ]; do sleep .01; done'";
+    let ways = [
+        ("elsewhere", format!("(cd / && exec sleep 600) & {until} & kill $!"), false),
+        ("without the variable of calls", format!("{until} & CLAUDECODE=1"), false),
+        ("with it", format!("CLAUDECODE=1 {until} & CLAUDECODE=1"), true),
+        ("where no hook has it", format!("{until} &"), true),
+    ];
+    check_all(ways.map(|(name, starts, goes_on)| (name.to_owned(), (starts, goes_on))), |(starts, goes_on)| {
+        let (repo, commit) = told(&format!(
+            "pre 1 Bash; {starts}
+            [ -z \"${{CLAUDECODE-}}\" ] || export CLAUDECODE
+            sed -i 's/^10$/AGENT/' f1; post 1 Bash
+            sed -i 's/^30$/LATER/' f1; touch ../home/over"
+        ));
+        assert_eq!((commit.matches("+AGENT").count(), commit.contains("+LATER")), (1, *goes_on), "{commit}");
+        repo.assert_sound();
+    });
+}
+
+/// Each has a server of its own since before its prompt, which the other one never had.
+#[test]
+fn what_each_of_two_agents_had_before_is_nothing_that_the_others_calls_left_running() {
+    let ways = [("Bash", false), ("Edit", false), ("Bash", true)];
+    check_all(ways.map(|way| (format!("{way:?}"), way)), |(tool, leaves)| {
+        let repo = Sandbox::new();
+        let until = "waits_for() { until [ -e ../home/$1 ] || [ ! -e ../home ]; do sleep .01; done; }";
+        let leaves = if *leaves { "sh -c 'until [ -e ../home/over ]; do sleep .01; done' &" } else { ":" };
+        let agent = |session: &str, story: &str| {
+            let setup = AGENT.split("    for n in 1 2").next().expect("its functions");
+            let story =
+                format!("set -e\nS={session}\n{setup}\n{until}\nsleep 600 & server=$!\n{story}\nkill $server\n");
+            std::fs::write(repo.home().join(session), story).expect("write an agent");
+        };
+        repo.sh("for n in 1 2; do seq 100 >f$n; done; git add -A; git commit -qm files");
+        agent(
+            "s",
+            "tell UserPromptSubmit s ''; pre 1 Bash; touch ../home/one; waits_for two
+            sed -i 's/^10$/AGENT/' f1; post 1 Bash; touch ../home/ended; waits_for over; tell Stop s ''",
+        );
+        agent(
+            "t",
+            &format!(
+                "waits_for one; tell UserPromptSubmit t ''; pre 2 {tool} f2; sed -i 's/^10$/AGENT/' f2; {leaves}
+                post 2 {tool} f2; touch ../home/two; waits_for ended; waits_for over; tell Stop t ''"
+            ),
+        );
+        repo.sh(&format!(
+            "{until}
+            for one in s t; do git -c \"alias.agent=!sh -e ../home/$one; :\" agent & done
+            waits_for ended; sed -i 's/^50$/LATER/' f1; touch ../home/over; wait"
+        ));
+        let commit = repo.git(["show", "--format="]);
+        let is_left = leaves != ":";
+        assert_eq!((commit.matches("+AGENT").count(), commit.contains("+LATER")), (2, is_left), "{commit}");
+        repo.undo();
+        let left = repo.sh("cat f1 f2");
+        assert_eq!((left.contains("AGENT"), left.contains("LATER")), (false, !is_left), "{left}");
+    });
+}
+
 /// A beginning that was lost leaves what its session has told before in force.
 #[test]
 fn after_a_first_edit_of_which_the_beginning_was_lost_the_users_saves_are_theirs() {

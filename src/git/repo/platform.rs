@@ -601,14 +601,15 @@ pub fn directory_of(id: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{id}/cwd")).ok()
 }
 
-/// Whether one of these variables was set to anything when a process was started, as far as the system tells.
-pub fn has_any_set(id: u32, variables: &[&str]) -> bool {
-    let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+/// Whether one of these variables was set to anything when a process was started; `None` where that is another user's, or the
+/// system does not tell.
+pub fn has_any_set(id: u32, variables: &[&str]) -> Option<bool> {
+    let environment = std::fs::read(format!("/proc/{id}/environ")).ok()?;
     let is_set = |entry: &[u8], name: &str| {
         let value = entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
         value.is_some_and(|value| !value.is_empty())
     };
-    environment.split(|byte| *byte == 0).any(|entry| variables.iter().any(|name| is_set(entry, name)))
+    Some(environment.split(|byte| *byte == 0).any(|entry| variables.iter().any(|name| is_set(entry, name))))
 }
 
 /// Looks up a process; `None` when there is none of this number, or it is dead.

@@ -1,7 +1,7 @@
 //! The calls of tools in the open turn: told by hooks, a line each in a file of the scratch directory, since a call must
 //! cost little; kept in the turn's record when it ends.
 
-use crate::agents::process::{at_work, caller, own_line, processes_below, processes_of, without_hooks};
+use crate::agents::process::{at_work, caller, processes_of};
 use crate::error::{Code, Refusal};
 use crate::git::index::Index;
 use crate::git::repo::Repo;
@@ -13,12 +13,12 @@ use crate::model::call::{CallMark, Looked, ToolCall, ToolUse, calls};
 use crate::model::checkpoint::{FileState, IndexEntry};
 use crate::model::pointers::Moved;
 use crate::model::turn::{Participant, Turn};
-use crate::ops::turn::reach::is_any_at_large;
+use crate::ops::turn::running::{left_running, others_of};
 use crate::ops::view::View;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::time::Duration;
+use std::slice::from_ref;
 
 /// The file. One is enough: only one turn is open.
 const FILE: &str = "calls";
@@ -103,7 +103,7 @@ pub fn record_lost(repo: &Repo, part: &Participant, tool: &ToolUse, has_told: im
     let told = in_open_turn(repo);
     let last =
         told.iter().rev().find(|call| call.session == part.session && call.ended_at.is_some() && !call.is_unknown());
-    if last.map_or_else(has_told, |last| !leaves_behind(repo, part, &told, last)) {
+    if last.map_or_else(has_told, |last| left_running(repo, from_ref(part), &told, last).is_empty()) {
         return Ok(());
     }
     record(repo, part, tool, true)?;
@@ -157,23 +157,6 @@ fn mark(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> CallMark
         seen: None,
         index: None,
     }
-}
-
-/// For so long something has to be there to go on after a call: what the agent is just starting is not known by its name yet.
-const MOMENT: Duration = Duration::from_millis(10);
-
-/// Whether something that a call has started goes on after it, or that one beside it has. While another may do anything, what is
-/// at work may be that one's: it is looked at as that ends.
-pub fn leaves_behind(repo: &Repo, part: &Participant, told: &[ToolCall], call: &ToolCall) -> bool {
-    let beside: Vec<&ToolCall> = told.iter().filter(|other| other.told != call.told && other.overlaps(call)).collect();
-    if is_any_at_large(repo, beside.iter().copied().filter(|other| other.ended_at.is_none())) {
-        return false;
-    }
-    let was_there = |id: &u32| beside.iter().copied().chain([call]).all(|call| call.beside.contains(id));
-    let new = || others_of(repo, part).map(|now| now.into_iter().filter(|id| !was_there(id)).collect::<Vec<_>>());
-    let Some(first) = new().filter(|new| !new.is_empty()) else { return false };
-    std::thread::sleep(MOMENT);
-    new().is_some_and(|still| still.iter().any(|id| first.contains(id)))
 }
 
 fn append(repo: &Repo, mark: &CallMark) -> Result<()> {
@@ -242,15 +225,6 @@ fn is_in_flight(repo: &Repo, call: &ToolCall, part: &Participant) -> bool {
 pub fn given_up(repo: &Repo, part: &Participant) -> Vec<ToolCall> {
     let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none() && !call.is_known;
     in_open_turn(repo).into_iter().filter(|call| is_its(call) && !is_in_flight(repo, call, part)).collect()
-}
-
-/// The processes of a session's agent, but for those by which this one comes about: a terminal of the agent's, in which this
-/// is typed, carries out no call, and no hook does.
-fn others_of(repo: &Repo, part: &Participant) -> Option<Vec<u32>> {
-    let mut own = own_line();
-    own.extend(processes_below());
-    let now = processes_of(&part.agent, part.process.as_ref(), repo.top())?;
-    Some(without_hooks(now.into_iter().filter(|id| !own.contains(id)).collect()))
 }
 
 /// Whether a call that nothing has told the end of goes on, seen by a process that the session's agent had not before it.

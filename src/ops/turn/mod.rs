@@ -16,6 +16,7 @@ pub mod missed;
 pub mod pins;
 mod reach;
 mod renamed;
+mod running;
 pub mod session;
 pub mod since;
 pub mod skipped;

@@ -27,6 +27,7 @@ use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
 use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
+use crate::ops::turn::running::left_running;
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, states};
 use crate::ops::view::View;
@@ -222,14 +223,21 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
             (seen, Looked::All)
         }
     };
-    // Its process is known since it began its part. What edits files leaves none behind.
-    let own = turn.origin.part_of(part).filter(|_| extent == Looked::All);
-    let goes_on = own.is_some_and(|own| calls::leaves_behind(locked.repo, own, &told, call));
+    // Their processes are known since they began their parts. What edits files leaves none behind.
+    let parts = &turn.origin.parts;
+    let left = if extent == Looked::All { left_running(locked.repo, parts, &told, call) } else { Vec::new() };
     put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
     if extent == Looked::File {
         return calls::record_look(locked.repo, part, tool, extent);
     }
-    calls::record_look_at_all(locked.repo, part, tool, &told, goes_on)
+    let goes_on = left.iter().any(|left| left.told == call.told);
+    calls::record_look_at_all(locked.repo, part, tool, &told, goes_on)?;
+    for left in left.iter().filter(|left| left.told != call.told) {
+        if let Some(part) = parts.iter().find(|part| part.session == left.session) {
+            calls::record_look(locked.repo, part, &left.tool, Looked::GoesOn)?;
+        }
+    }
+    Ok(())
 }
 
 /// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs. Gives all calls, and
