@@ -311,5 +311,10 @@ fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
         assert_eq!(words(&file()), "before mine", "undo keeps it");
         repo.redo();
         repo.state().assert_is(&after, "redo");
+        // It is not what the turn left uncommitted.
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 3, "README.txt", "echo more >>README.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        assert_eq!([of("HEAD"), of("HEAD~")], ["", "mine"], "the next turn commits, and before it what is the user's");
     });
 }

@@ -1,6 +1,8 @@
 //! What earlier turns did and nobody has committed. A dirty commit, which is the user's, must not take it along.
 
 use crate::git::checkpoint::capture::Capture;
+use crate::git::index::Index;
+use crate::git::index::convert::Conversion;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
@@ -88,6 +90,7 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
         return Ok(None);
     }
     let objects = Objects::new(view.repo);
+    let mut conversion = Index::new(view.repo).conversion(&capture.index)?;
     let head = objects.head_tree(&capture.checkpoint.head)?;
     let is_new = |path: &&BString| Ok(objects.tree_file(head, path.as_bstr())?.is_none());
     let new = paths.iter().filter_map(|path| is_new(&path).map(|new| new.then_some(path)).transpose());
@@ -100,12 +103,15 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
         // Of a file of both its own part is committed.
         let own = if turn.mode == Mode::Commit { objects.head_tree(&after.head)? } else { after.worktree };
         for path in &paths {
-            let after = if has_both(&turn, path) { own } else { after.worktree };
-            if is_left_at(view.repo, [trees[0], after, trees[2], trees[3]], path.as_bstr(), path.as_bstr())? {
+            let is_own = has_both(&turn, path) && own != after.worktree;
+            let after = if is_own { own } else { after.worktree };
+            let trees = [trees[0], after, trees[2], trees[3]];
+            let names = [path.as_bstr(); 2];
+            if is_left_at(view.repo, &mut conversion, trees, is_own, names)? {
                 return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
             }
         }
-        if let Some(path) = moved(view.repo, trees, &new)? {
+        if let Some(path) = moved(view.repo, &mut conversion, trees, &new)? {
             return Ok(Some(Left { turn: turn.turn, path: path.clone() }));
         }
     }
@@ -113,7 +119,12 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
 }
 
 /// Which of the new files is one that the turn changed, under another name or copied, and still has of that.
-fn moved<'a>(repo: &Repo, trees: [ObjectId; 4], new: &[&'a BString]) -> Result<Option<&'a BString>> {
+fn moved<'a>(
+    repo: &Repo,
+    conversion: &mut Conversion<'_>,
+    trees: [ObjectId; 4],
+    new: &[&'a BString],
+) -> Result<Option<&'a BString>> {
     let objects = Objects::new(repo);
     let [before, after, _, now] = trees;
     let changed = if new.is_empty() { Vec::new() } else { objects.changed_paths(before, after)? };
@@ -125,7 +136,7 @@ fn moved<'a>(repo: &Repo, trees: [ObjectId; 4], new: &[&'a BString]) -> Result<O
         for from in changed.iter().filter(|from| from != path) {
             let Some((_, left)) = objects.tree_file(after, from.as_bstr())? else { continue };
             let is_copy = left == copy || (are_few && is_like_blob(repo, left, copy)?);
-            if is_copy && is_left_at(repo, trees, from.as_bstr(), path.as_bstr())? {
+            if is_copy && is_left_at(repo, conversion, trees, false, [from.as_bstr(), path.as_bstr()])? {
                 return Ok(Some(path));
             }
         }
@@ -140,8 +151,15 @@ fn is_like_blob(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<bool> {
 }
 
 /// Whether what changed at a path between the first two trees is part of what changed between the others, at the same path
-/// or at the one that it has now.
-fn is_left_at(repo: &Repo, trees: [ObjectId; 4], path: &BStr, path_now: &BStr) -> Result<bool> {
+/// or at the one that it has now. What git converts is compared as git has it, as the third tree does; so does the second one, where
+/// it `is_committed`.
+fn is_left_at(
+    repo: &Repo,
+    conversion: &mut Conversion<'_>,
+    trees: [ObjectId; 4],
+    is_committed: bool,
+    [path, path_now]: [&BStr; 2],
+) -> Result<bool> {
     let objects = Objects::new(repo);
     let [before, after, head, now] = trees;
     let [before, after, head] = [before, after, head].map(|tree| objects.tree_file(tree, path));
@@ -153,9 +171,20 @@ fn is_left_at(repo: &Repo, trees: [ObjectId; 4], path: &BStr, path_now: &BStr) -
     if is_kind(before) != is_kind(after) && is_kind(head) != is_kind(now) {
         return Ok(true);
     }
+    let is_converted = match head {
+        Some((kind, id)) if kind != Kind::Symlink => conversion.converts_with(path, id)?,
+        _ => false,
+    };
     let mut contents = Vec::new();
-    for slot in [before, after, head, now] {
-        let content = slot.map(|(_, id)| objects.small_blob(id)).transpose()?;
+    for (slot, is_gits) in [(before, false), (after, is_committed), (head, true), (now, false)] {
+        let mut content = slot.map(|(_, id)| objects.small_blob(id)).transpose()?;
+        if let (Some(Some(_)), Some((kind, id))) = (&content, slot)
+            && is_converted
+            && !is_gits
+            && kind != Kind::Symlink
+        {
+            content = Some(objects.small_blob(Index::new(repo).converted(path, id)?)?);
+        }
         // Too large to be looked into.
         let Some(content) = content.map_or(Some(None), |content| content.map(Some)) else { return Ok(true) };
         contents.push(content);
