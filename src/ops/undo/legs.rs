@@ -153,7 +153,7 @@ impl Way {
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
                     let refusal = on_other_branch(view, turn, &leg.start, &legs.renamed)?;
-                    return Err(behind_others(refusal, range, at).into());
+                    return Err(behind_others(view, refusal, range, at)?.into());
                 }
                 head = leg.goal.head.clone();
             }
@@ -354,18 +354,20 @@ fn has_its_name(turn: u64, was: &str, now: &str) -> Refusal {
 }
 
 /// The refusal where the walk has come as far as here: to switch now would not be to have switched then.
-fn behind_others(mut refusal: Refusal, range: &TurnRange, at: usize) -> Refusal {
+fn behind_others(view: &View<'_>, mut refusal: Refusal, range: &TurnRange, at: usize) -> Result<Refusal> {
     let walked = &range.turns[..at];
     let whole = walked.iter().filter(|turn| !turn.is_part()).count();
     let op = match range.direction(at) {
         Direction::Back => Op::Undo,
         Direction::Forward => Op::Redo,
     };
-    if whole > 0 && (0..at).all(|one| range.direction(one) == range.direction(at)) {
+    // On the line of another branch nothing may be undone that would be redone first.
+    let is_next = op == Op::Undo || view.place()?.undone.iter().take(at).eq(walked.iter().map(|turn| &turn.turn));
+    if whole > 0 && is_next && (0..at).all(|one| range.direction(one) == range.direction(at)) {
         let line = if whole == 1 { format!("oxundo {}", op.word()) } else { format!("oxundo {} {whole}", op.word()) };
         refusal.hints = vec![format!("run '{line}' first, then the rest by itself")];
     }
-    refusal
+    Ok(refusal)
 }
 
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
