@@ -1046,6 +1046,63 @@ fn the_word_of_what_is_left_beside_a_turn_leads_there() {
 }
 
 #[test]
+fn what_is_left_has_a_branch_of_its_own_where_a_branch_that_it_moved_is_somebody_elses_by_now() {
+    let ways = [
+        ("made again", "git switch -qc b1; echo 1 >one; git add one; git commit -qm c", "git branch b1"),
+        (
+            "in another worktree",
+            "git branch other; echo 1 >one; git add one; git commit -qm c; git branch -f other",
+            "git worktree add -q ../other -b other",
+        ),
+        ("moved", "echo 1 >one; git add one; git commit -qm c; git branch -f there", "git branch -f there HEAD~1"),
+    ];
+    check_all(ways.map(|(name, turn, own)| (name.to_owned(), (turn, own))), |(turn, own)| {
+        let repo = Sandbox::new();
+        repo.commit("base", "base\n");
+        repo.sh("git branch there");
+        repo.agent(turn);
+        repo.undo();
+        repo.sh(own);
+        let line = "oxundo branch turn-1 1";
+        repo.agent("echo 2 >two").warns(&format!("turn 1 is left beside turn 2: '{line}' goes back there"));
+        let theirs = || repo.git(["for-each-ref", "refs/heads/b1", "refs/heads/other", "refs/heads/there"]);
+        let before = theirs();
+        repo.oxundo(["branch", "turn-1", "1"]).success();
+        repo.assert_file("one", "1\n", "the line leads there");
+        assert_eq!(theirs(), before, "and leaves theirs alone");
+    });
+}
+
+/// What is done on another line is not undone here: no redo comes before the turn.
+#[test]
+fn the_hint_of_a_turn_that_switched_branches_leads_to_it_from_any_other_branch() {
+    let ways = [
+        ("undone", "git switch -qc feat; echo 2 >>two", "oxundo -q undo; git switch -qc other HEAD~2"),
+        (
+            "with an own commit",
+            "git switch -qc feat; echo 2 >>two",
+            "oxundo -q undo; git switch -qc other HEAD~2; echo u >u; git add u; git commit -qm own",
+        ),
+        ("detached", "git checkout -q --detach; echo 2 >>two", "git switch -q --orphan oo"),
+    ];
+    check_all(ways.map(|(name, turn, own)| (name.to_owned(), (turn, own))), |(turn, own)| {
+        let repo = Sandbox::new();
+        repo.commit("base", "base\n");
+        repo.agent("echo 1 >one");
+        repo.agent(turn);
+        let after = repo.state();
+        repo.sh(own);
+        let refusal = repo.refuses(&["redo", "--to", "2"], "branch");
+        assert_eq!(refusal["hints"][0], "run 'git switch main' first", "{refusal}");
+        repo.git(["switch", "-q", "main"]);
+        repo.oxundo(["redo", "--to", "2"]).success();
+        assert_eq!(repo.sh("cat one two"), "1\n2", "it leads there");
+        repo.sh("git branch -q -D other 2>/dev/null || :");
+        repo.state().assert_is(&after, "exactly");
+    });
+}
+
+#[test]
 fn status_counts_what_redo_brings_back() {
     let stories: [&[&str]; 3] = [
         &["--ghost run", "undo", "run git switch -qc b1; echo 2 >two", "undo"],

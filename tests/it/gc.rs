@@ -96,6 +96,34 @@ fn the_state_before_an_expired_turn_is_not_found() {
     }
 }
 
+/// Below it and above it others have expired: no walk leads over what nothing tells of.
+#[test]
+fn a_kept_turn_below_what_has_expired_has_a_branch_and_those_above_it_are_redone_from_there() {
+    let repo = Sandbox::new();
+    turns(&repo, 54);
+    repo.oxundo(["keep", "3"]).success();
+    repo.oxundo(["gc", "--keep", "now"]).success();
+    let last = repo.state();
+    repo.refuses(&["undo", "--to", "3"], "branch");
+    let refusal = repo.oxundo(["undo", "--to", "3"]);
+    refusal.warns("of what was done between turn 3 and turn 5 there is no record any more");
+    refusal.warns("run 'oxundo branch turn-3 3' to start a branch at turn 3");
+    repo.sh("git reset -q --hard HEAD~51");
+    let refusal = repo.oxundo(["redo", "--to", "54"]);
+    refusal.exits(3);
+    let fourth = repo.git(["log", "-1", "--format=%h", "ORIG_HEAD~50"]);
+    let line = format!("git merge --ff-only {fourth}");
+    refusal.warns(&format!("run '{line}' first"));
+    repo.sh(&line);
+    repo.oxundo(["redo", "--to", "54"]).success();
+    repo.state()
+        .assert_is(&last, "those above what has expired are there again, and the kept one was left where it is");
+    repo.oxundo(["branch", "turn-3", "3"]).success();
+    repo.assert_file("README.txt", "readme\n1\n2\n3\n", "it leads there");
+    repo.undo();
+    repo.state().assert_is(&last, "and back");
+}
+
 #[test]
 fn a_malformed_age_is_a_usage_error() {
     let repo = Sandbox::new();

@@ -116,8 +116,24 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64], begun: Option<Obj
     let is_apart = first.is_some_and(|first| {
         first.from != begun && !view.timeline.find_turn(first.turn).ok().flatten().is_some_and(knows)
     });
+    let is_apart = is_apart || !has_their_branches(view, undone).unwrap_or(true);
     let line = if is_apart { format!("oxundo branch turn-{last} {last}") } else { format!("oxundo redo --to {last}") };
     view.warn(format!("{turns} {left} {are} left beside turn {}: '{line}' goes back there", turn.turn));
+}
+
+/// Whether the branches beside HEAD's that these turns moved are where they found them: who has moved one keeps it.
+fn has_their_branches(view: &View<'_>, undone: &[u64]) -> Result<bool> {
+    let (mut seen, now) = (BTreeSet::from([view.head.stack().to_owned()]), Refs::new(view.repo).branches()?);
+    for turn in undone {
+        let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(*turn, side));
+        let (before, after) = (before?.branches, after?.branches);
+        for name in before.keys().chain(after.keys()).filter(|name| before.get(*name) != after.get(*name)) {
+            if seen.insert(name.clone()) && before.get(name) != now.get(name) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Puts what is known of a turn at its end into the next timeline.

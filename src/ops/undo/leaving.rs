@@ -61,7 +61,8 @@ pub fn check_commits(
         // Commits that the turn itself took off a branch may leave it again; only later commits count.
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
         walk.check(&name, &hidden, at)?;
-        check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), at)?;
+        let tips = [now.branches.get(&name).copied().or(now.head.commit), Some(at)];
+        check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), tips)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
@@ -319,16 +320,17 @@ fn walk_tip(state: &mut Checkpoint, name: &str, goal: Option<ObjectId>) {
     }
 }
 
-/// Refuses to redo a turn that began on top of commits that the user has taken off the branch.
+/// Refuses to redo a turn that began on top of commits that the user has taken off the branch, which is now, and after what is undone
+/// first, at these tips.
 fn check_begins(
     view: &View<'_>,
     range: &TurnRange,
     turn: &Turn,
     name: &str,
     from: Option<ObjectId>,
-    at: ObjectId,
+    [now, at]: [Option<ObjectId>; 2],
 ) -> Result<()> {
-    let Some(from) = from else { return Ok(()) };
+    let (Some(from), Some(at)) = (from, at) else { return Ok(()) };
     let objects = Objects::new(view.repo);
     if !objects.has_commit(from) || !objects.is_ancestor(at, from)? {
         return Ok(());
@@ -337,7 +339,8 @@ fn check_begins(
     let subject = objects.commit_subject(from)?;
     let message = format!("turn {} began at commit {id} ({subject}), which '{name}' does not have now", turn.turn);
     // On top of what is undone first they cannot be brought back.
-    let undo = range.turns[..range.back].last().map(|last| below(view, last).unwrap_or(0));
+    let is_below = now.is_some_and(|now| objects.is_ancestor(now, from).unwrap_or(false));
+    let undo = range.turns[..range.back].last().filter(|_| !is_below).map(|last| below(view, last).unwrap_or(0));
     let undo = undo.map_or_else(String::new, |goal| format!("oxundo undo --to {goal} && "));
     Err(Refusal::new(Code::Branch, message).hint(format!("run '{undo}git merge --ff-only {id}' first")).into())
 }

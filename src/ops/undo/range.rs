@@ -17,6 +17,7 @@ use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
+use gix::ObjectId;
 use std::collections::BTreeSet;
 
 /// How far to go.
@@ -161,6 +162,7 @@ impl TurnRange {
         if !forward.is_empty() && op == Op::Undo {
             return Err(not_below(view, goal)?.into());
         }
+        let back = if begins_here(view, &back, &forward)? { Vec::new() } else { back };
         walk.op = Op::Undo;
         for turn in back {
             // What stands above it took only parts of it out.
@@ -435,6 +437,11 @@ fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
     if let (Some(to), Some(head)) = (node.to.filter(|_| node.moved()), view.head.commit)
         && Objects::new(view.repo).is_ancestor(to, head)?
     {
+        if let Some(above) = above_what_expired(view, to)? {
+            let message = format!("of what was done between turn {goal} and turn {above} there is no record any more");
+            let branch = format!("run 'oxundo branch turn-{goal} {goal}' to start a branch at turn {goal}");
+            return Ok(Refusal::new(Code::Branch, message).hint(branch));
+        }
         let message = format!("turn {goal} was merged: nothing that is done in {} stands above it", here(view));
         return Ok(Refusal::new(Code::Branch, message).hint("run 'oxundo log' to see the turns to which undo leads"));
     }
@@ -442,6 +449,40 @@ fn not_below(view: &View<'_>, goal: u64) -> Result<Refusal> {
         return Ok(refusal.hint(format!("run '{switch}' to go where it is done, then the same command again")));
     }
     Ok(refusal.hint(format!("run 'oxundo redo --to {goal}' to go to it: undo and redo lead there")))
+}
+
+/// Whether the first of these turns, below which there is no record any more, began where HEAD stands: what those that are done have
+/// committed is below it.
+fn begins_here(view: &View<'_>, done: &[u64], undone: &[u64]) -> Result<bool> {
+    let Some(first) = undone.first() else { return Ok(false) };
+    let (node, turn) = (view.timeline.node(*first)?, view.timeline.require_turn(*first)?);
+    let is_here = node.from.is_some() && node.from == view.head.commit && turn.began_on == view.head.branch;
+    if !is_here || below(view, &turn).is_some() {
+        return Ok(false);
+    }
+    for turn in done {
+        if !view.timeline.node(*turn)?.moved() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The lowest turn done, where it stands on a commit by a line without merges, and what was done between them has expired.
+fn above_what_expired(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
+    let (objects, mut at, mut lowest) = (Objects::new(view.repo), view.top()?, None);
+    while let Some(turn) = at.map(|number| view.timeline.require_turn(number)).transpose()? {
+        (at, lowest) = (below(view, &turn), Some(turn.turn));
+    }
+    let from = lowest.map(|turn| view.timeline.node(turn)).transpose()?.and_then(|node| node.from);
+    let Some(from) = from.filter(|from| objects.has_commit(*from)) else { return Ok(None) };
+    let between = objects.commits_between(&[commit], from)?;
+    for id in &between {
+        if objects.parents(*id)?.len() > 1 {
+            return Ok(None);
+        }
+    }
+    Ok(lowest.filter(|_| !between.is_empty()))
 }
 
 /// The line that undoes all from the last turn done down to the one that began the branch on which a turn below is done.

@@ -1123,6 +1123,10 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
         "cannot look for what a power cut may have left: '…' cannot be read: …",
         "the system has to be started anew: reboot.rs mounts it and goes on",
     ),
+    (
+        "of what was done between turn … and turn … there is no record any more",
+        "more than fifty turns: gc.rs types 'oxundo branch'",
+    ),
     ("interrupted: nothing is changed", "a signal has to come: signals.rs"),
     (
         "… is done, and the next command finishes what is left of it: …",
