@@ -272,7 +272,7 @@ impl Planner<'_, '_> {
         }
         self.asides(turn, &mut way_back);
         self.turn_files(turn, forget, &mut way_back)?;
-        self.turn_directories(turn, &mut way_back);
+        self.turn_directories(turn, forget, &mut way_back);
         self.make_directories(&mut way_back);
         self.refs(turn, &mut way_back);
         Ok(way_back)
@@ -408,20 +408,21 @@ impl Planner<'_, '_> {
         way_back.directories.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
-    fn turn_directories(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
+    fn turn_directories(&mut self, turn: &TurnDelta, forget: bool, way_back: &mut ReturnState) {
         let own = turn.delta.directories.iter().map(|(path, change)| (path, change.clone()));
         let returns = turn.returns.directories.iter().filter(|other| !turn.delta.directories.contains_key(&other.path));
         let made = returns.map(|other| (&other.path, Change::new(other.from, other.to)));
         for (path, change) in own.chain(made) {
             let standing = self.directory_found_at(path);
             let now = *self.directories.entry(path.clone()).or_insert(standing);
-            let change = turn.returns.directory(path).filter(|r| r.from == now).unwrap_or(change);
+            let remembered = turn.returns.directory(path);
+            let led = remembered.clone().filter(|way| way.from == now).unwrap_or_else(|| change.clone());
             // A directory that the user changed stays; only empty ones are ever removed.
-            let next = resolve_trivially(&now, &change).unwrap_or(now);
+            let next = resolve_trivially(&now, &led).unwrap_or(now);
             if let (Some(mode), None) = (now, next) {
                 self.removed.insert(path.clone(), mode);
             }
-            if (now, next) != (change.from, change.to) {
+            if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
                 way_back.directories.push(DirectoryMove { path: path.clone(), from: next, to: now });
             }
             self.directories.insert(path.clone(), next);

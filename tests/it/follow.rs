@@ -1073,6 +1073,23 @@ fn what_is_left_has_a_branch_of_its_own_where_a_branch_that_it_moved_is_somebody
     });
 }
 
+/// An undo before, the way back from which was never gone, says nothing of the next one.
+#[test]
+fn a_directory_that_the_user_took_away_does_not_come_back_by_the_way_of_an_earlier_undo() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "mkdir d; echo 1 >d/one; git add -A");
+    repo.git(["reset", "-q", "--hard"]);
+    repo.agent("echo 2 >two");
+    repo.oxundo(["undo", "2"]).success();
+    repo.sh("git commit -q --allow-empty -m own; git reset -q 'HEAD@{2}'");
+    let before = repo.state();
+    for round in 1..=2 {
+        repo.oxundo(["undo", "--to", "0"]).success();
+        repo.oxundo(["redo", "2"]).success();
+        repo.state().assert_is(&before, &format!("undo and redo, {round} times"));
+    }
+}
+
 /// What is done on another line is not undone here: no redo comes before the turn.
 #[test]
 fn the_hint_of_a_turn_that_switched_branches_leads_to_it_from_any_other_branch() {
