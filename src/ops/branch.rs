@@ -14,6 +14,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, plan as planned};
 use crate::model::step::StepName;
+use crate::model::timeline::TurnSpec;
 use crate::model::turn::{Made, Turn};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
@@ -41,7 +42,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     // As git switches no branch then: what is in progress is to be committed on this one.
     check_not_in_progress(view.repo)?;
     let full_name = new_name(view, name, words)?;
-    let (turn, goal) = start(view, words)?;
+    let (turn, mut goal) = start(view, words)?;
+    let as_made = as_made_anew(view, words, turn, &mut goal)?;
     let step = StepName::parse(words).filter(|_| turn.is_none() && !view.timeline.state.named.contains_key(words));
     let walked = match (turn, step) {
         (Some(turn), _) => Some(walk_to(view, turn, edits)),
@@ -75,7 +77,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: way_back(view, &plan, &goal)?,
     };
-    let (turns, warnings) = (turn.into_iter().collect(), left_behind(view, commit)?.into_iter().collect());
+    let (turns, warnings) =
+        (turn.into_iter().collect(), as_made.into_iter().chain(left_behind(view, commit)?).collect());
     Ok(PlannedTurn { turns, warnings, ..PlannedTurn::new(plan, capture, Made::Branch, words) })
 }
 
@@ -123,6 +126,27 @@ fn start(view: &View<'_>, words: &str) -> Result<(Option<u64>, Checkpoint)> {
         _ => view.timeline.checkpoint(ended_turn(view, words)?, Side::After)?,
     };
     Ok((Some(turn), state))
+}
+
+/// A commit that the user has made anew of the turn's own names the turn. Where it has the same tree, as with another message, the
+/// branch starts at it; else at the turn's own, and that is said.
+fn as_made_anew(view: &View<'_>, words: &str, turn: Option<u64>, goal: &mut Checkpoint) -> Result<Option<String>> {
+    let objects = Objects::new(view.repo);
+    let (Some(number), Some(own)) = (turn.filter(|turn| *turn != 0), goal.head.commit) else { return Ok(None) };
+    let is_number = matches!(TurnSpec::parse(words), Ok(TurnSpec::Number(_) | TurnSpec::Below(_)));
+    if is_number || !objects.has_commit(own) {
+        return Ok(None);
+    }
+    let Some(named) = objects.commit_named(words)? else { return Ok(None) };
+    if view.timeline.require_turn(number)?.knows(&named) {
+        return Ok(None);
+    }
+    if objects.commit_tree(named)? == objects.commit_tree(own)? {
+        goal.head.commit = Some(named);
+        return Ok(None);
+    }
+    let [own, named] = [own, named].map(|id| id.to_hex_with_len(7).to_string());
+    Ok(Some(format!("commit {named} was made of {own}: the branch starts at that, as turn {number} made it")))
 }
 
 /// What is below a turn or a step.

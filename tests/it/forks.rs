@@ -152,3 +152,27 @@ fn where_the_disk_is_full_the_files_are_undone_or_the_copy_goes_too() {
     assert_ne!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(kept(&repo), before, "what the copy goes with was not done");
 }
+
+#[test]
+fn a_commit_that_the_user_made_of_a_turns_names_where_the_branch_starts() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >one");
+    repo.agent("echo 2 >two");
+    repo.git(["commit", "-q", "--amend", "-m", "a better message"]);
+    let own = repo.git(["rev-parse", "HEAD"]);
+    repo.agent("echo 3 >three");
+    repo.oxundo(["branch", "b", &own]).success();
+    assert_eq!(repo.git(["rev-parse", "b"]), own, "only the message is another");
+    repo.undo();
+    // With another tree it is not as the turn left it.
+    repo.sh("git switch -qc rebased HEAD~3; echo u >u; git add u; git commit -qm u; git cherry-pick main~2 >/dev/null");
+    let picked = repo.git(["rev-parse", "HEAD"]);
+    let said = repo.oxundo(["branch", "c", &picked]);
+    said.success();
+    let first = repo.git(["rev-parse", "--short=7", "main~2"]);
+    said.warns(&format!(
+        "commit {} was made of {first}: the branch starts at that, as turn 1 made it",
+        picked.get(..7).expect("an id")
+    ));
+    assert_eq!(repo.git(["rev-parse", "--short=7", "c"]), first);
+}
