@@ -26,3 +26,4 @@ pub mod subject;
 pub mod timeline;
 pub mod tokens;
 pub mod turn;
+pub mod wide;

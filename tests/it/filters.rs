@@ -264,13 +264,14 @@ fn a_filter_that_is_gone_is_not_needed_for_files_that_stay() {
 }
 
 /// What converts a file: its attributes, git's settings before its first commit, and after it.
-const CONVERSIONS: [(&str, [&str; 3]); 6] = [
+const CONVERSIONS: [(&str, [&str; 3]); 7] = [
     ("nothing", ["", "", ""]),
     ("a filter one way", ["both filter=f", "git config filter.f.clean 'sed s/^/#/'", ""]),
     ("a filter", ["both filter=f", "git config filter.f.clean tac; git config filter.f.smudge tac", ""]),
     ("line ends", ["both text eol=crlf", "", ""]),
     ("automatic line ends", ["", "git config core.autocrlf true", ""]),
     ("line ends that stay", ["", "", "git config core.autocrlf true"]),
+    ("an encoding", ["both text working-tree-encoding=UTF-16", "", ""]),
 ];
 
 #[test]
@@ -278,8 +279,12 @@ fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
     let ways = CONVERSIONS.iter().flat_map(|way| [false, true].map(|is_staged| (way, is_staged)));
     check_all(ways.map(|case| (format!("{}, staged: {}", case.0.0, case.1), case)), |(way, is_staged)| {
         let (name, [attributes, before, after]) = way;
-        let write = if name.contains("line ends") { "sed 's/$/\\r/'" } else { "cat" };
-        let change = |script: &str| format!("tr -d '\\r' <both | sed '{script}' | {write} >../new; cat ../new >both");
+        let [read, write] = match *name {
+            "an encoding" => ["iconv -f UTF-16 -t UTF-8", "iconv -f UTF-8 -t UTF-16"],
+            name if name.contains("line ends") => ["tr -d '\\r'", "sed 's/$/\\r/'"],
+            _ => ["cat", "cat"],
+        };
+        let change = |script: &str| format!("{read} <both | sed '{script}' | {write} >../new; cat ../new >both");
         let repo = Sandbox::new();
         repo.write(".gitattributes", format!("{attributes}\n")).sh(before);
         repo.sh(&format!("seq 9 | {write} >both; git add . 2>/dev/null; git commit -qm files; {after}"));
@@ -301,7 +306,7 @@ fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
         };
         let of = |commit: &str| words(&repo.sh(&format!("git show --format= -U0 {commit} | grep ^+")));
         assert_eq!([of("HEAD"), of("HEAD~")], ["agent its", "before"], "each commit has whose it is");
-        let file = || repo.sh("cat both");
+        let file = || repo.sh(&format!("{read} <both"));
         assert_eq!(words(&file()), "agent before its mine");
         let left = |options: &str| repo.sh(&format!("git diff -U0 {options} -- both 2>/dev/null | grep ^+ || :"));
         let (staged, unstaged) = if *is_staged { ("mine", "") } else { ("", "mine") };

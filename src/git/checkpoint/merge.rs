@@ -10,6 +10,7 @@ use crate::git::repo::Repo;
 use crate::model::checkpoint::IndexEntry;
 use crate::model::merge;
 use crate::model::merge::{Blobs, Cause, Merge, Merged, Verdict};
+use crate::model::wide::Wide;
 use anyhow::{Context, Result, ensure};
 use gix::ObjectId;
 use gix::attrs::StateRef;
@@ -48,13 +49,35 @@ impl Merger<'_> {
         let read = |id: ObjectId| Objects::new(repo).blob(id).with_context(|| format!("read what '{path}' was"));
         let sides = [read(blobs.ours)?, read(blobs.base)?, read(blobs.theirs)?];
         let is_binary = |bytes: &Vec<u8>| bytes[..bytes.len().min(TEXT_PROBE)].contains(&0);
-        if matches!(driver, Driver::Binary) || sides.iter().any(is_binary) {
+        let text = if sides.iter().any(is_binary) {
+            self.as_text(path, &sides)?.map(|(wide, sides)| (Some(wide), sides))
+        } else {
+            Some((None, sides))
+        };
+        let Some((wide, sides)) = text.filter(|_| !matches!(driver, Driver::Binary)) else {
             return Ok(Merged::Overlap(Cause::Binary));
+        };
+        let Some(mut merged) = self.merge_lines(&sides, matches!(driver, Driver::Union))? else {
+            return Ok(Merged::Overlap(Cause::Lines(overlap(&sides))));
+        };
+        if let Some(wide) = wide {
+            merged = wide.write(&merged).with_context(|| format!("write '{path}' as it was encoded"))?;
         }
-        match self.merge_lines(&sides, matches!(driver, Driver::Union))? {
-            Some(merged) => Ok(Merged::Clean(repo.gix.write_blob(merged)?.detach())),
-            None => Ok(Merged::Overlap(Cause::Lines(overlap(&sides)))),
-        }
+        Ok(Merged::Clean(repo.gix.write_blob(merged)?.detach()))
+    }
+
+    /// What would be binary as UTF-8, where an attribute says that it is no binary, and it is all written in one way.
+    fn as_text(&mut self, path: &BStr, sides: &[Vec<u8>; 3]) -> Result<Option<(Wide, [Vec<u8>; 3])>> {
+        let mut found = self.attributes.selected_attribute_matches(["working-tree-encoding"]);
+        self.attributes.at_entry(path, None)?.matching_attributes(&mut found);
+        let state = found.iter_selected().next().map(|found| found.assignment.state.to_owned());
+        let Some(StateRef::Value(encoding)) = state.as_ref().map(gix::attrs::State::as_ref) else { return Ok(None) };
+        let [Some(ours), Some(base), Some(theirs)] = sides.each_ref().map(|side| Wide::read(encoding.as_bstr(), side))
+        else {
+            return Ok(None);
+        };
+        let is_one = ours.0 == base.0 && base.0 == theirs.0;
+        Ok(is_one.then_some((ours.0, [ours.1, base.1, theirs.1])))
     }
 
     fn driver(&mut self, path: &BStr) -> Result<Driver> {
