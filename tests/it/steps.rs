@@ -660,3 +660,26 @@ fn a_file_that_a_shell_moves_under_an_edit_goes_and_comes_back_whole() {
         repo.files().assert_is(&before, "undo of all");
     });
 }
+
+#[test]
+fn what_undo_to_a_step_took_out_comes_back_by_the_number_of_the_last_turn() {
+    let repo = Sandbox::new();
+    repo.sh("echo a >a.txt; echo b >b.txt; git add -A; git commit -qm files");
+    for (id, path) in [(1, "a.txt"), (2, "b.txt"), (3, "a.txt")] {
+        if id != 2 {
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        }
+        edit(&repo, id, path, &format!("echo {id} >>{path}"));
+        if id != 1 {
+            hook(&repo, "s", "Stop", &json!({}));
+        }
+    }
+    let last = repo.state();
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    repo.assert_file("b.txt", "b\n", "it is taken out");
+    let first = repo.oxundo(["redo", "--to", "1"]);
+    first.exits(2);
+    first.warns("what turn 3 took out comes back first");
+    repo.oxundo(["redo", "--to", "2"]).success();
+    repo.state().assert_is(&last, "turn 2 is the last one done again");
+}

@@ -60,7 +60,12 @@ impl TurnRange {
                 Some(turn) => return Self::over_revert(view, turn, *steps),
                 None => Self::steps(view, op, *steps)?,
             },
-            Extent::To(words) => Self::to(view, op, goal(view, op, words)?)?,
+            Extent::To(words) => {
+                if let Some(range) = Self::to_taken_out(view, op, words)? {
+                    return Ok(range);
+                }
+                Self::to(view, op, goal(view, op, words)?)?
+            }
         };
         range.check_branches(view, extent)?;
         if range.turns.is_empty() {
@@ -181,6 +186,21 @@ impl TurnRange {
             }
         }
         Ok(walk.into_range())
+    }
+
+    /// To a turn of which the last one done took something out: it is the last one done again where that is brought back, or below what
+    /// comes back then.
+    fn to_taken_out(view: &View<'_>, op: Op, words: &str) -> Result<Option<Self>> {
+        let Some(turn) = reverted_last(view)?.filter(|_| op == Op::Redo) else { return Ok(None) };
+        let goal = resolve(view, words)?;
+        if !turn.takes_out().contains(&goal) {
+            return Ok(None);
+        }
+        if last_whole(&view.timeline, turn.previous)? == Some(goal) {
+            return Self::over_revert(view, turn, 1).map(Some);
+        }
+        let message = format!("what turn {} took out comes back first, by a redo of its own", turn.turn);
+        Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first").into())
     }
 
     /// Redo right after turns were taken out brings back these, and no others.

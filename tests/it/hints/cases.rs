@@ -692,6 +692,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo redo --steps 2",
         "test -e two",
     ),
+    case(
+        "what turn … took out comes back first, by a redo of its own",
+        "turn 'echo 3 >three'; oxundo -q undo --only 2",
+        "oxundo redo --to 2",
+        "test -e two",
+    ),
     none("0 is the state before the first turn, not a turn", "", "oxundo undo --only 0"),
     case(
         "--edits=overwrite would take out later turns' work too",
