@@ -150,31 +150,63 @@ fn directories_that_may_not_be_written_come_back_with_what_is_in_them() {
     repo.sh("chmod -R u+w .");
 }
 
-/// Who may read a file is told by its bits, its owner, its group and its list together.
+/// Who may read a file is told by its bits, its owner, its group and its list together; and what runs as its owner by both.
 #[test]
 fn what_undo_writes_nobody_reads_who_could_not_read_it_before() {
-    let repo = Sandbox::new();
-    repo.write("group", "secret\n").write("list", "secret\n").write("owner", "run\n");
-    repo.sh("git add -A; git commit -qm files; chmod 640 group; chmod 600 list");
-    let given = repo.shell("chgrp 4242 group && chown 65534 owner && chmod 4755 owner").status();
-    // A list that lets one user read, and the group not: the bits show that as 0640.
-    let list = "import os,struct; os.setxattr('list','system.posix_acl_access',struct.pack('<I',2)+b''.join(struct.pack('<HHI',*e) \
-                for e in ((1,6,2**32-1),(2,4,1234),(4,0,2**32-1),(16,4,2**32-1),(32,0,2**32-1))))";
-    let listed = repo.shell("exec python3 -c \"$1\" 2>/dev/null").args(["sh", list]).status();
-    let [given, listed] = [given, listed].map(|status| status.is_ok_and(|status| status.success()));
-    if !given && !listed {
-        return announce("SKIPPED: nothing may be given away here, and there are no access lists");
-    }
-    let look = |repo: &Sandbox| {
-        let owners = repo.sh("stat -c '%n %a %u %g' group list owner");
-        let list = "import os; print(os.getxattr('list','system.posix_acl_access').hex())";
-        owners + &(if listed { repo.sh(&format!("python3 -c \"{list}\"")) } else { String::new() })
+    // It lets one user read, and the group not: the bits show that as 0640.
+    let list = |user: u32| {
+        format!(
+            "exec python3 -c \"import os,struct; os.setxattr('file','system.posix_acl_access',struct.pack('<I',2)+b''.join(\
+             struct.pack('<HHI',*e) for e in ((1,6,2**32-1),(2,4,{user}),(4,0,2**32-1),(16,4,2**32-1),(32,0,2**32-1))))\" 2>/dev/null"
+        )
     };
-    let before = look(&repo);
-    repo.agent("for f in group list owner; do echo more >>$f; done");
-    assert_eq!(look(&repo), before, "the agent writes in place");
-    repo.undo();
-    assert_eq!(look(&repo), before, "undone");
-    repo.redo();
-    assert_eq!(look(&repo), before, "redone");
+    // What is done before the turn, so that 4321 does not read the file, and what the turn does.
+    let ways = [
+        ("of another group", "chgrp 4242 file; chmod 640 file".to_owned(), "echo more >>file".to_owned()),
+        ("with a list", list(1234), "echo more >>file".to_owned()),
+        ("given away by the turn", "chmod 600 file".to_owned(), "echo public >file; chown 4321:4321 file".to_owned()),
+        ("given away, by a list", "chmod 640 file".to_owned(), format!("echo public >file; {}", list(4321))),
+    ]
+    .map(|(name, before, turn)| (name.to_owned(), (before, turn)));
+    let reads = |repo: &Sandbox, group: u32| {
+        let read = format!("exec setpriv --reuid 4321 --regid {group} --clear-groups cat file 2>/dev/null");
+        repo.sh(&format!("({read}) || :")).contains("secret")
+    };
+    let root = Sandbox::new();
+    let anyone = root.shell("exec setpriv --reuid 4321 --regid 4321 --clear-groups true 2>/dev/null").status();
+    if !anyone.is_ok_and(|status| status.success()) {
+        return announce("SKIPPED: only root may be anyone");
+    }
+    check_all(ways, |(before, turn)| {
+        let repo = Sandbox::new();
+        repo.sh("chmod o+x . ..; chmod 700 .git");
+        repo.write("file", "secret\n").sh("git add -A; git commit -qm file; chmod 600 file");
+        if !repo.shell(before).status().is_ok_and(|status| status.success()) {
+            return announce("SKIPPED: no access lists here");
+        }
+        let before = [4321, 0].map(|group| reads(&repo, group));
+        assert!(!before[0], "4321 does not read it");
+        repo.agent(turn);
+        repo.undo();
+        repo.assert_file("file", "secret\n", "it is back");
+        let after = [4321, 0].map(|group| reads(&repo, group));
+        assert!(!after[0] && after[1] <= before[1], "after undo: {}", repo.sh("ls -l file"));
+        repo.redo();
+    });
+}
+
+#[test]
+fn what_runs_as_somebody_else_does_not_run_as_whoever_undoes_its_turn() {
+    let repo = Sandbox::new();
+    repo.write("tool", "#!/bin/sh\n");
+    if !repo.shell("chown 4321:4321 tool 2>/dev/null && chmod 6755 tool").status().is_ok_and(|it| it.success()) {
+        return announce("SKIPPED: nothing may be given away here");
+    }
+    for turn in ["rm tool", "cp tool ../new; echo more >>../new; mv -f ../new tool", "echo more >>tool"] {
+        repo.sh("chown 4321:4321 tool; chmod 6755 tool");
+        repo.agent(turn);
+        repo.undo();
+        let [mode, owner] = ["%a", "%u"].map(|format| repo.sh(&format!("stat -c {format} tool")));
+        assert!(owner == "4321" || mode == "755", "{turn}: {mode} of {owner}");
+    }
 }

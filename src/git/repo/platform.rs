@@ -73,41 +73,42 @@ pub fn is_mount_point(_directory: impl AsFd, _name: &OsStr) -> bool {
     false
 }
 
-/// Gives a file the owner, the group and the access list of the one whose place it is to take, as far as that may be done: its
-/// permission bits speak of these, and set those last.
-pub fn take_access((directory, name): (&OwnedFd, &OsStr), made: &std::fs::File) {
-    let Ok(there) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile {
-        return;
+/// The access list of a name in a directory; none where there is none, or nobody tells. One that is very long is empty here.
+#[cfg(target_os = "linux")]
+pub fn access_list(directory: &OwnedFd, name: &OsStr) -> Option<Vec<u8>> {
+    let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+    let mut list = vec![0; LARGEST_LIST];
+    match rustix::fs::lgetxattr(&path, ACCESS_LIST, &mut list[..]) {
+        Ok(length) => Some(list[..length].to_vec()),
+        Err(Errno::RANGE) => Some(Vec::new()),
+        Err(_) => None,
     }
-    if let Ok(own) = fstat(made)
-        && (own.st_uid, own.st_gid) != (there.st_uid, there.st_gid)
-    {
-        use rustix::process::{Gid, Uid};
-        let group = Some(Gid::from_raw(there.st_gid));
-        // Who may not give it away may be in the group.
-        let _ = rustix::fs::fchown(made, Some(Uid::from_raw(there.st_uid)), group)
-            .or_else(|_| rustix::fs::fchown(made, None, group));
-    }
-    take_access_list(directory, name, made);
+}
+
+/// Where nobody has looked how lists are told.
+#[cfg(not(target_os = "linux"))]
+pub fn access_list(_directory: &OwnedFd, _name: &OsStr) -> Option<Vec<u8>> {
+    None
+}
+
+/// Takes the access list off an open file.
+#[cfg(target_os = "linux")]
+pub fn remove_access_list(file: impl AsFd) -> Result<()> {
+    rustix::fs::fremovexattr(file, ACCESS_LIST)
+}
+
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+pub fn remove_access_list(_file: impl AsFd) -> Result<()> {
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]
-fn take_access_list(directory: &OwnedFd, name: &OsStr, made: &std::fs::File) {
-    use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, lgetxattr};
-    const LIST: &str = "system.posix_acl_access";
-    let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
-    let mut list = [0_u8; 4096];
-    let _ = match lgetxattr(&path, LIST, &mut list[..]) {
-        Ok(length) => fsetxattr(made, LIST, &list[..length], XattrFlags::empty()),
-        // It may have one of its directory, which that file had not.
-        Err(Errno::NODATA) => fremovexattr(made, LIST),
-        Err(_) => Ok(()),
-    };
-}
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
-#[cfg(not(target_os = "linux"))]
-fn take_access_list(_directory: &OwnedFd, _name: &OsStr, _made: &std::fs::File) {}
+/// So long in bytes; one with fifty entries takes a tenth of it.
+#[cfg(target_os = "linux")]
+const LARGEST_LIST: usize = 4096;
 
 /// Where something is mounted below a directory, or in it.
 #[cfg(target_os = "linux")]

@@ -14,13 +14,24 @@ pub const OPEN: u32 = 0o700;
 /// The twelve permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
+const SETUID: u32 = 0o4000;
+
+const SETGID: u32 = 0o2000;
+
 /// A file that was changed less than this many seconds before it is read may change again with the same time:
 /// no file system's clock is coarser.
 pub const COARSEST: i64 = 2;
 
-/// The twelve permission bits.
+/// The twelve permission bits, but for those with which a file of another owner or group runs as theirs: a file that is written anew
+/// would run as this user.
 pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
-    from_raw(stat.st_mode) & PERMISSIONS
+    let mode = from_raw(stat.st_mode) & PERMISSIONS;
+    if mode & (SETUID | SETGID) == 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return mode;
+    }
+    let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+    let is_own_group = stat.st_gid == rustix::process::getegid().as_raw();
+    mode & !(if is_own { 0 } else { SETUID }) & !(if is_own_group { 0 } else { SETGID })
 }
 
 /// The permission bits of this mode, as the system takes them.

@@ -1,6 +1,6 @@
 //! Making files and directories in the worktree, beside their places and with their final modes.
 
-use crate::git::repo::platform::{At, exchange, rename_away, rename_to_nothing, take_access};
+use crate::git::repo::platform::{At, access_list, exchange, remove_access_list, rename_away, rename_to_nothing};
 use crate::git::worktree::stat::{OPEN, mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
@@ -215,9 +215,32 @@ fn make_file(
     // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
-    take_access((directory, place), &made);
-    set_mode_of(&made, state.mode)?;
+    let mode = for_those_who_may(directory, [name, place], &made, state.mode)?;
+    set_mode_of(&made, mode)?;
     Ok(())
+}
+
+/// A mode without the bits that would give a new file to others than those of whom they spoke: its group's, where the file whose place
+/// it takes has another group or another access list. Owners, groups and lists themselves are taken from nobody: whoever else may
+/// write in the directory could have put theirs there. Where nothing is there, it is a new file as any other one.
+fn for_those_who_may(directory: &OwnedFd, [name, place]: [&OsStr; 2], made: &File, mut mode: u32) -> Result<u32> {
+    let own = fstat(made)?;
+    if own.st_gid != rustix::process::getegid().as_raw() {
+        mode &= !0o2000;
+    }
+    let there = statat(directory, place, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|_| place != name);
+    let Some(there) = there.filter(|there| FileType::from_raw_mode(there.st_mode) == FileType::RegularFile) else {
+        return Ok(mode);
+    };
+    let lists = [name, place].map(|name| access_list(directory, name));
+    if there.st_gid == own.st_gid && lists[0] == lists[1] {
+        return Ok(mode);
+    }
+    if lists[0].is_some() {
+        remove_access_list(made)?;
+    }
+    let others = mode & 0o007;
+    Ok((mode & !0o070) | (mode & (others << 3)))
 }
 
 /// Sets the permission bits of an open file. A file system that has the same for all files may refuse: where they are
