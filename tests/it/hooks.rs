@@ -857,6 +857,41 @@ fn a_file_in_another_worktree_that_a_call_names_by_its_whole_path_is_in_a_turn_t
     });
 }
 
+/// It may have led the session there and done nothing, or its beginning was lost with a hook.
+#[test]
+fn an_end_that_is_the_first_that_is_told_in_another_worktree_begins_a_turn_that_the_prompts_end_ends() {
+    check_all(["EnterWorktree", "Edit"].map(|tool| (tool.to_owned(), tool)), |tool| {
+        let repo = repo();
+        repo.git(["worktree", "add", "-q", "-b", "other", "../other"]);
+        let there = |args: &[&str]| repo.json([&["-C", "../other"], args].concat()).1;
+        let told = |place: &str, mut payload: Value| {
+            payload["cwd"] = json!(repo.path(place));
+            let mut command = repo.oxundo_command(["hook", "claude"]);
+            command.env("CLAUDE_PROJECT_DIR", repo.path(""));
+            let output = Output::fired(&mut command, payload.to_string().as_bytes());
+            assert_eq!((output.code, output.out(), output.err()), (0, String::new(), String::new()), "{output:?}");
+        };
+        let file = repo.path("../other/a.txt");
+        let call = |event: &str| json!({"hook_event_name": event, "session_id": "s", "tool_name": tool, "tool_use_id": "t1", "tool_input": {"file_path": file}});
+        told("", prompt("s", "p", "go there"));
+        if *tool == "EnterWorktree" {
+            told("", call("PreToolUse"));
+            told("../other", call("PostToolUse"));
+        } else {
+            repo.sh("echo agent >>../other/a.txt");
+            told("", call("PostToolUse"));
+        }
+        crate::steps::tick();
+        repo.sh("cd ../other; echo user >>README.txt; git commit -qam user");
+        told("", stop("s", "p"));
+        assert_eq!(there(&["status"])["open_turn"], Value::Null, "it is ended");
+        repo.sh("cd ../other; echo later >>README.txt; git commit -qam later");
+        let output = repo.oxundo(["-C", "../other", "undo"]);
+        assert_ne!(output.code, 0, "there is nothing of the agent's: {output:?}");
+        assert_eq!(repo.git(["-C", "../other", "log", "-2", "--format=%s"]), "later\nuser");
+    });
+}
+
 /// Claude Code's `isolation: worktree`, in the order in which its hooks told of it.
 #[test]
 fn a_sub_agent_in_a_worktree_of_its_own_has_a_turn_there_beside_its_agents() {

@@ -51,9 +51,14 @@ fn told_in(repo: &Repo, here: Repo, heard: &HookEvent) -> Result<Vec<(Repo, Hook
         let asked = part_in(repo, &heard.part)?.and_then(|part| part.asked.last().cloned());
         let prompt = asked.and_then(|asked| asked.prompt.or(asked.message));
         let begun = HookEvent { signal: Signal::Work, prompt, tool: None, ..heard.clone() };
-        let Some(again) = other(repo, here.top()) else { return Ok(all) };
-        all.push((again, begun));
-        if heard.signal == Signal::Called {
+        let again = || other(repo, here.top());
+        all.extend(again().map(|here| (here, begun)));
+        if let (Signal::Called, Some(tool)) = (heard.signal, &heard.tool) {
+            // What it did began before, or elsewhere. That it tells of its calls is known by it, and so is where its end is to be told.
+            let tool = ToolUse { path: None, command: None, is_told_by_others: true, ..tool.clone() };
+            let seen = |signal| HookEvent { signal, tool: Some(tool.clone()), ..heard.clone() };
+            all.extend(again().map(|here| (here, seen(Signal::Call))));
+            all.push((here, seen(Signal::Called)));
             return Ok(all);
         }
     }
