@@ -101,6 +101,29 @@ pub fn may_be_of_call(part: &Participant, process: u32, top: &Path) -> bool {
     !is_sign || platform::has_any_set(process, variables) != Some(false)
 }
 
+/// Whether a process was started by one of others, or by one that they have started: a server starts its workers anew. A shell in which
+/// an agent runs all its commands starts what these leave.
+pub fn is_of_any(process: u32, others: impl Fn(&u32) -> bool) -> bool {
+    let mut above = platform::process(process).map(|seen| seen.parent);
+    for _ in 0..HIGHEST {
+        let Some((at, seen)) = above.and_then(|id| Some((id, platform::process(id)?))) else { return false };
+        if others(&at) {
+            return !SHELLS.contains(&seen.name.trim_start_matches('-')) || runs_one_thing(at);
+        }
+        above = Some(seen.parent);
+    }
+    false
+}
+
+/// Whether a shell was started for a command or a script, and not for all that comes.
+fn runs_one_thing(shell: u32) -> bool {
+    let is_one = |word: &String| match word.strip_prefix('-') {
+        Some(option) => !option.starts_with('-') && option.contains('c'),
+        None => !word.is_empty(),
+    };
+    platform::arguments(shell).is_none_or(|words| words.iter().skip(1).any(is_one))
+}
+
 /// Of these processes those that are no hook of oxundo's: an agent may have several at once. What runs one is none either, nor what
 /// one has started.
 pub fn without_hooks(ids: Vec<u32>) -> Vec<u32> {

@@ -113,6 +113,50 @@ fn what_an_agent_itself_starts_while_a_call_is_in_flight_goes_on_for_none() {
     });
 }
 
+/// A server that was there before a call starts its worker anew in the middle of it.
+#[test]
+fn what_a_server_starts_while_a_call_is_in_flight_goes_on_for_none() {
+    // Where an agent runs all its commands in one shell, what that starts is what these have left.
+    for is_left in [false, true] {
+        let server = "until [ -e ../home/go ]; do sleep .01; done; sleep 600 & touch ../home/gone; wait";
+        let start = if is_left {
+            format!("mkfifo ../home/pipe; sh <../home/pipe & exec 8>../home/pipe; echo '{server}' >&8")
+        } else {
+            format!("sh -c '{server}' &")
+        };
+        let (_repo, commit) = told(&format!(
+            "{start}
+            pre 1 Bash; touch ../home/go; until [ -e ../home/gone ]; do sleep .01; done
+            sed -i 's/^10$/AGENT/' f1; post 1 Bash
+            sed -i 's/^30$/LATER/' f1; kill $(pgrep -P $!) $!"
+        ));
+        assert_eq!((commit.matches("+AGENT").count(), commit.contains("+LATER")), (1, is_left), "{commit}");
+    }
+}
+
+/// A formatter, a watcher: it goes on, and what it writes is the turn's, whatever the agent does next there.
+#[test]
+fn what_a_command_left_running_writes_is_the_turns_though_an_edit_of_the_file_comes_next() {
+    let stories = [
+        ("edited", "sed -i 's/^20$/AGENT2/' f1", "Edit f1"),
+        ("made", "echo AGENT2 >made", "Edit made"),
+        ("deleted", "rm f1", "Write f1"),
+    ];
+    check_all(stories.map(|(name, late, next)| (name.to_owned(), (late, next))), |(late, next)| {
+        let (repo, commit) = told(&format!(
+            "pre 1 Bash; sed -i 's/^10$/AGENT1/' f2
+            sh -c 'until [ -e ../home/go ]; do sleep .01; done; {late}; touch ../home/gone; until [ -e ../home/over ]; do sleep .01; done' &
+            post 1 Bash; touch ../home/go; until [ -e ../home/gone ]; do sleep .01; done
+            pre 2 {next}; echo AGENT3 >>{}; post 2 {next}; touch ../home/over",
+            next.split(' ').next_back().expect("a file")
+        ));
+        assert!(commit.contains("+AGENT1") && commit.contains("+AGENT3"), "{commit}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "all of it is in the turn");
+        repo.undo();
+        assert_eq!(repo.sh("ls; cat f1 f2 | grep AGENT || :"), "README.txt\nf1\nf2", "and goes with it");
+    });
+}
+
 /// Each has a server of its own since before its prompt, which the other one never had.
 #[test]
 fn what_each_of_two_agents_had_before_is_nothing_that_the_others_calls_left_running() {
@@ -120,7 +164,8 @@ fn what_each_of_two_agents_had_before_is_nothing_that_the_others_calls_left_runn
     check_all(ways.map(|way| (format!("{way:?}"), way)), |(tool, leaves)| {
         let repo = Sandbox::new();
         let until = "waits_for() { until [ -e ../home/$1 ] || [ ! -e ../home ]; do sleep .01; done; }";
-        let leaves = if *leaves { "sh -c 'until [ -e ../home/over ]; do sleep .01; done' &" } else { ":" };
+        let until_over = "sh -c 'until [ -e ../home/over ]; do sleep .01; done'";
+        let leaves = if *leaves { format!("(CLAUDECODE=1 setsid {until_over} &)") } else { ":".to_owned() };
         let agent = |session: &str, story: &str| {
             let setup = AGENT.split("    for n in 1 2").next().expect("its functions");
             let story =

@@ -1,6 +1,6 @@
 //! The processes of agents: what carries their calls out, and what these leave running.
 
-use crate::agents::process::{may_be_of_call, own_line, processes_below, processes_of, without_hooks};
+use crate::agents::process::{is_of_any, may_be_of_call, own_line, processes_below, processes_of, without_hooks};
 use crate::git::repo::Repo;
 use crate::model::call::ToolCall;
 use crate::model::turn::Participant;
@@ -33,12 +33,13 @@ pub fn left_running<'c>(
     if together.iter().any(|call| call.ended_at.is_none()) {
         return Vec::new();
     }
+    let line = own_line();
     let new = |part: &Participant| {
         let own = || together.iter().filter(|call| call.session == part.session);
         let was_there = |id: &u32| own().all(|call| call.beside.contains(id));
         let mut now = if own().next().is_some() { others_of(repo, part).unwrap_or_default() } else { Vec::new() };
-        now.retain(|id| !was_there(id));
-        now.retain(|id| may_be_of_call(part, *id, repo.top()));
+        let is_server = |id: &u32| was_there(id) && !line.contains(id);
+        now.retain(|id| !was_there(id) && may_be_of_call(part, *id, repo.top()) && !is_of_any(*id, is_server));
         now
     };
     let first: Vec<_> = parts.iter().map(|part| (part, new(part))).filter(|(_, new)| !new.is_empty()).collect();

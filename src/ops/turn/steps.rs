@@ -65,7 +65,8 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     }
     match reach {
         Reach::File(path) => {
-            if !may_write(view.repo, told.iter().filter(|call| call.is_unrecorded()), &path) {
+            // Nor is it somebody else's where something that a call has left running may have written it.
+            if !may_write(view.repo, told.iter().filter(|call| call.is_unrecorded() || call.goes_on), &path) {
                 found.file = file_before(view, &last, &path)?;
                 found.staged = staged_before(view, told, &last, &path)?;
             }
