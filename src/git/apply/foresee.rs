@@ -10,7 +10,7 @@ use crate::git::worktree::stat::mode_of;
 use crate::git::worktree::{Worktree, is_denied};
 use crate::model::bytes::{in_quotes, quoted_line, shell_word, size};
 use crate::model::path::parents;
-use crate::model::plan::{FileMove, Plan};
+use crate::model::plan::{AsideMove, FileMove, Plan};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::{Access, AtFlags, FileType, Stat, accessat, fstat, fstatvfs};
@@ -19,6 +19,8 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// In a directory with this bit, a file is its owner's to remove, and the directory's owner's.
 const STICKY: u32 = 0o1000;
@@ -40,9 +42,20 @@ pub fn check(repo: &Repo, plan: &Plan) -> Result<()> {
         if aside.out && found.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory) {
             foresight.check_may_move(aside.path.as_bstr())?;
             check_no_mount(repo, aside.path.as_bstr())?;
+            if crosses(repo, aside) {
+                foresight.all_in(aside.path.as_bstr())?;
+            }
         }
     }
     foresight.space(plan)
+}
+
+/// Whether what goes aside goes to another file system, as far as that can be told before.
+fn crosses(repo: &Repo, aside: &AsideMove) -> bool {
+    let device = |path: &Path| path.symlink_metadata().ok().map(|about| about.dev());
+    let place = device(&repo.top().join(as_path(aside.path.as_bstr())));
+    let store = repo.aside_path(&aside.store).ancestors().find_map(device);
+    place.zip(store).is_some_and(|(place, store)| place != store)
 }
 
 /// Whether something else comes to a place, or nothing.
@@ -75,6 +88,23 @@ impl Foresight<'_> {
             let message = format!("{} is another user's, who alone can change its mode", in_quotes(path));
             let mode = file.to.map_or(0, |to| to.mode);
             return Err(refusal(path, message, &to_its_owner(&format!("{mode:o}"), path)));
+        }
+        Ok(())
+    }
+
+    /// Whether all that is in a directory may be taken away, name by name: it goes to another file system.
+    fn all_in(&mut self, path: &BStr) -> Result<()> {
+        // One's own that is closed is opened for as long as it takes.
+        let Ok(entries) = std::fs::read_dir(self.repo.top().join(as_path(path))) else { return Ok(()) };
+        for entry in entries {
+            let below = BString::from([path.as_bytes(), b"/", entry?.file_name().as_bytes()].concat());
+            let Some(found) = self.entry(below.as_bstr(), Place::Changes)? else { continue };
+            if self.is_foreign(&found) {
+                self.check_readable(below.as_bstr())?;
+            }
+            if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+                self.all_in(below.as_bstr())?;
+            }
         }
         Ok(())
     }

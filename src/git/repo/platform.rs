@@ -110,6 +110,19 @@ const ACCESS_LIST: &str = "system.posix_acl_access";
 #[cfg(target_os = "linux")]
 const LARGEST_LIST: usize = 4096;
 
+/// Makes a FIFO, a socket or a device, for its owner alone.
+#[cfg(target_os = "linux")]
+pub fn make_node(path: &Path, kind: FileType, device: u64) -> Result<()> {
+    use rustix::fs::mknodat;
+    mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), device)
+}
+
+/// Where there is no call for that.
+#[cfg(not(target_os = "linux"))]
+pub fn make_node(_path: &Path, _kind: FileType, _device: u64) -> Result<()> {
+    Err(Errno::NOTSUP)
+}
+
 /// Where something is mounted below a directory, or in it.
 #[cfg(target_os = "linux")]
 pub fn mounted_in(directory: &Path) -> Option<PathBuf> {

@@ -1,12 +1,14 @@
 //! What cannot be renamed, since the place where it goes is on another file system: it is copied, made durable and compared,
 //! and only then removed where it was.
 
-use crate::git::repo::platform::Inodes;
+use crate::git::repo::platform::{Inodes, make_node};
+use crate::git::worktree::stat::type_of;
 use anyhow::{Context, Result, bail};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use std::fs::{DirBuilder, File, FileTimes, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 /// How much is copied or compared before anybody is asked again whether to go on.
@@ -27,7 +29,10 @@ fn copy_one(from: &Path, to: &Path, about: &Metadata, stops: Stops<'_>) -> Resul
     stops()?;
     let kind = about.file_type();
     if kind.is_symlink() {
-        return Ok(symlink(std::fs::read_link(from)?, to)?);
+        symlink(std::fs::read_link(from)?, to)?;
+        // Whose it is tells nobody anything.
+        let _ = lchown(to, Some(about.uid()), Some(about.gid()));
+        return set_times(to, about);
     }
     if kind.is_dir() {
         DirBuilder::new().mode(0o700).create(to)?;
@@ -42,12 +47,40 @@ fn copy_one(from: &Path, to: &Path, about: &Metadata, stops: Stops<'_>) -> Resul
             stops()?;
         }
     } else {
-        bail!("'{}' is no file, and cannot be copied", from.display());
+        return make_special(to, about);
     }
     let made = File::open(to)?;
+    keep_owner(&made, from, about)?;
     made.set_permissions(PermissionsExt::from_mode(about.mode() & 0o7777))?;
     made.set_times(FileTimes::new().set_modified(about.modified()?).set_accessed(about.accessed()?))?;
     Ok(made.sync_all()?)
+}
+
+/// A FIFO, a socket or a device: there is nothing in it to be copied.
+fn make_special(to: &Path, about: &Metadata) -> Result<()> {
+    make_node(to, type_of(u8::try_from(about.mode() >> 12)?), about.rdev())?;
+    let _ = lchown(to, Some(about.uid()), Some(about.gid()));
+    std::fs::set_permissions(to, PermissionsExt::from_mode(about.mode() & 0o7777))?;
+    set_times(to, about)
+}
+
+/// Gives a copy to whom the original belongs, where that may be done. What runs as somebody is not to run as somebody else.
+fn keep_owner(made: &File, from: &Path, about: &Metadata) -> Result<()> {
+    let _ = fchown(made, Some(about.uid()), Some(about.gid()));
+    let now = made.metadata()?;
+    let is_same = (now.uid(), now.gid()) == (about.uid(), about.gid());
+    if !is_same && about.is_file() && about.mode() & 0o6000 != 0 {
+        bail!("'{}' runs as another user or group, and cannot be copied", from.display());
+    }
+    Ok(())
+}
+
+/// Those of a link itself, too.
+fn set_times(path: &Path, about: &Metadata) -> Result<()> {
+    let time = |tv_sec: i64, tv_nsec: i64| Timespec { tv_sec, tv_nsec };
+    let last_access = time(about.atime(), about.atime_nsec());
+    let last_modification = time(about.mtime(), about.mtime_nsec());
+    Ok(utimensat(CWD, path, &Timestamps { last_access, last_modification }, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Makes a directory's names durable.
@@ -88,6 +121,9 @@ pub fn is_same(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
     }
     if a.mode() != b.mode() {
         return Ok(false);
+    }
+    if !a.is_dir() && !a.is_file() {
+        return Ok(a.rdev() == b.rdev());
     }
     if !a.is_dir() {
         return Ok(a.size() == b.size() && has_same_content(one, other, stops)?);
@@ -137,8 +173,10 @@ pub fn remove_copied(from: &Path, copy: &Path) -> Result<bool> {
     if !copy.symlink_metadata().is_ok_and(|kept| kept.is_dir()) {
         return Ok(false);
     }
-    // It may be closed to its owner as well.
-    std::fs::set_permissions(from, PermissionsExt::from_mode(0o700))?;
+    // It may be closed to its owner as well; another user's cannot be opened, and may be open to all.
+    if about.mode() & 0o700 != 0o700 {
+        let _ = std::fs::set_permissions(from, PermissionsExt::from_mode(0o700));
+    }
     let mut is_gone = true;
     for entry in std::fs::read_dir(from)? {
         let name = entry?.file_name();
@@ -156,12 +194,17 @@ fn remove_file_copied(from: &Path, copy: &Path, about: &Metadata) -> Result<bool
         let is_same = std::fs::read_link(from)? == std::fs::read_link(copy)?;
         return Ok(is_same && std::fs::remove_file(from).is_ok());
     }
+    if !about.is_file() {
+        return Ok(std::fs::remove_file(from).is_ok());
+    }
     let file = File::open(from)?;
     let before = file.metadata()?;
     if before.size() != copy.metadata()?.size() || !has_same_content(from, copy, &|| Ok(()))? {
         return Ok(false);
     }
-    std::fs::remove_file(from)?;
+    if std::fs::remove_file(from).is_err() {
+        return Ok(false);
+    }
     let after = file.metadata()?;
     let is_still = |about: &Metadata| (about.size(), about.mtime(), about.mtime_nsec());
     if is_still(&before) == is_still(&after) {

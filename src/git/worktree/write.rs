@@ -215,16 +215,16 @@ fn make_file(
     // Private until it is complete. The mode is set explicitly, since the umask would remove bits.
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?);
     fill(&mut made)?;
-    let mode = for_those_who_may(directory, [name, place], &made, state.mode)?;
-    set_mode_of(&made, mode)?;
+    let permitted = for_those_who_may(directory, [name, place], &made, state.mode)?;
+    set_mode_of(&made, permitted)?;
     Ok(())
 }
 
 /// A mode without the bits that would give a new file to others than those of whom they spoke: its group's, where the file whose place
 /// it takes has another group or another access list. Owners, groups and lists themselves are taken from nobody: whoever else may
 /// write in the directory could have put theirs there. Where nothing is there, it is a new file as any other one.
-fn for_those_who_may(directory: &OwnedFd, [name, place]: [&OsStr; 2], made: &File, mut mode: u32) -> Result<u32> {
-    let own = fstat(made)?;
+fn for_those_who_may(directory: &OwnedFd, [name, place]: [&OsStr; 2], file: &File, mut mode: u32) -> Result<u32> {
+    let own = fstat(file)?;
     if own.st_gid != rustix::process::getegid().as_raw() {
         mode &= !0o2000;
     }
@@ -237,7 +237,7 @@ fn for_those_who_may(directory: &OwnedFd, [name, place]: [&OsStr; 2], made: &Fil
         return Ok(mode);
     }
     if lists[0].is_some() {
-        remove_access_list(made)?;
+        remove_access_list(file)?;
     }
     let others = mode & 0o007;
     Ok((mode & !0o070) | (mode & (others << 3)))
