@@ -178,12 +178,14 @@ fn is_left_at(
     let mut contents = Vec::new();
     for (slot, is_gits) in [(before, false), (after, is_committed), (head, true), (now, false)] {
         let mut content = slot.map(|(_, id)| objects.small_blob(id)).transpose()?;
+        // Where the filter is gone, it is compared as it is.
         if let (Some(Some(_)), Some((kind, id))) = (&content, slot)
             && is_converted
             && !is_gits
             && kind != Kind::Symlink
+            && let Ok(converted) = Index::new(repo).converted(path, id)
         {
-            content = Some(objects.small_blob(Index::new(repo).converted(path, id)?)?);
+            content = Some(objects.small_blob(converted)?);
         }
         // Too large to be looked into.
         let Some(content) = content.map_or(Some(None), |content| content.map(Some)) else { return Ok(true) };

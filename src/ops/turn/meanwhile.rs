@@ -286,7 +286,9 @@ impl Parts<'_, '_, '_> {
         let content = |file: FileState| {
             if is_gits { Index::new(view.repo).converted(path, file.id) } else { Ok(file.id) }
         };
-        let blobs = Blobs { base: content(saved)?, ours, theirs: content(now)? };
+        // Where the filter is gone, git stages none of it: that is said where it is to be staged.
+        let (Ok(base), Ok(theirs)) = (content(saved), content(now)) else { return Ok(Whose::Turns) };
+        let blobs = Blobs { base, ours, theirs };
         Ok(match (self.merge)(path, blobs)? {
             Merged::Clean(id) => Whose::Both(Some(Part { file: FileState { kind, id, ..now }, is_gits })),
             Merged::Overlap(_) => Whose::Turns,

@@ -488,7 +488,7 @@ fn begins_here(view: &View<'_>, done: &[u64], undone: &[u64]) -> Result<bool> {
     Ok(true)
 }
 
-/// The lowest turn done, where it stands on a commit by a line without merges, and what was done between them has expired.
+/// The lowest turn done, where it stands on a commit by a line without merges, and a turn between them has expired.
 fn above_what_expired(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> {
     let (objects, mut at, mut lowest) = (Objects::new(view.repo), view.top()?, None);
     while let Some(turn) = at.map(|number| view.timeline.require_turn(number)).transpose()? {
@@ -502,7 +502,12 @@ fn above_what_expired(view: &View<'_>, commit: ObjectId) -> Result<Option<u64>> 
             return Ok(None);
         }
     }
-    Ok(lowest.filter(|_| !between.is_empty()))
+    for note in Refs::new(view.repo).notes_on(&between)?.into_iter().flatten() {
+        if note.worktree == view.repo.worktree_id() && view.timeline.find_turn(note.turn)?.is_none() {
+            return Ok(lowest);
+        }
+    }
+    Ok(None)
 }
 
 /// The line that undoes all from the last turn done down to the one that began the branch on which a turn below is done.
