@@ -231,14 +231,14 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     if extent == Looked::File {
         return calls::record_look(locked.repo, part, tool, extent);
     }
-    let goes_on = left.iter().any(|left| left.told == call.told);
-    calls::record_look_at_all(locked.repo, part, tool, &told, goes_on)?;
+    // First of the others': until this one is written down, all may be its work.
     for left in left.iter().filter(|left| left.told != call.told) {
         if let Some(part) = parts.iter().find(|part| part.session == left.session) {
             calls::record_look(locked.repo, part, &left.tool, Looked::GoesOn)?;
         }
     }
-    Ok(())
+    let goes_on = left.iter().any(|left| left.told == call.told);
+    calls::record_look_at_all(locked.repo, part, tool, &told, goes_on)
 }
 
 /// Records the steps of calls whose ends wait to be recorded, or cannot be any more: what comes is not theirs. Gives all calls, and
