@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 pub const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
 
 /// Those that convert more than the ends of lines.
-const MORE: [&str; 3] = ["ident", "filter", "working-tree-encoding"];
+pub const MORE: [&str; 3] = ["ident", "filter", "working-tree-encoding"];
 
 /// The settings and attributes of now.
 pub struct Conversion<'r> {

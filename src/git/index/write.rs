@@ -3,7 +3,7 @@
 //! else is git's to write, see [`super::stage`]: each function here says so, and has then changed nothing.
 
 use crate::git::index::Index;
-use crate::git::index::convert::CONVERTING;
+use crate::git::index::convert::{CONVERTING, MORE};
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::entry_mode;
@@ -137,10 +137,7 @@ impl<'l, 'r> Plain<'l, 'r> {
         }
         let is_set = |state: S<'_>| !matches!(state, S::Unset | S::Unspecified);
         let set: Vec<_> = outcome.iter_selected().filter(|found| is_set(found.assignment.state)).collect();
-        if set
-            .iter()
-            .any(|found| matches!(found.assignment.name.as_str(), "ident" | "filter" | "working-tree-encoding"))
-        {
+        if set.iter().any(|found| MORE.contains(&found.assignment.name.as_str())) {
             return Ok(true);
         }
         // Line ends are what the others convert.
