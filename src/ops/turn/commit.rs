@@ -407,9 +407,8 @@ fn users_too(
 ) -> Result<Vec<(BString, Option<Part>)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
-    let conversion = &mut Index::new(view.repo).conversion(&since.capture.index)?;
     Checkpoints::new(view.repo).merging(|merge| {
-        let mut parts = Parts { head: head_tree, merge, conversion };
+        let mut parts = Parts::of(head_tree, &since.capture, merge);
         for path in paths.iter() {
             match since.theirs.whose(view, ends, path.as_bstr(), &mut parts)? {
                 Whose::Turns => {}

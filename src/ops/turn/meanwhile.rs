@@ -4,6 +4,7 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::index::convert::Conversion;
 use crate::git::objects::Objects;
@@ -93,12 +94,11 @@ impl Part {
 
 /// What is committed, and what tells the turn's part of a file from the rest of it.
 pub struct Parts<'a, 'm, 'r> {
-    /// The tree that is committed.
-    pub head: ObjectId,
-    /// Merges blobs.
-    pub merge: &'a mut Merge<'m>,
-    /// What git converts.
-    pub conversion: &'a mut Conversion<'r>,
+    head: ObjectId,
+    capture: &'a Capture,
+    merge: &'a mut Merge<'m>,
+    /// Made ready for the first file that both have changed: most turns have none.
+    conversion: Option<Conversion<'r>>,
 }
 
 impl Theirs {
@@ -172,12 +172,12 @@ impl Theirs {
     }
 
     /// Whose a path is, and what of it is to be committed.
-    pub fn whose(
+    pub fn whose<'r>(
         &self,
-        view: &View<'_>,
+        view: &View<'r>,
         (before, after): (&Checkpoint, &Checkpoint),
         path: &BStr,
-        parts: &mut Parts<'_, '_, '_>,
+        parts: &mut Parts<'_, '_, 'r>,
     ) -> Result<Whose> {
         let checkpoints = Checkpoints::new(view.repo);
         let file = |state: &Checkpoint, path: &BStr| checkpoints.captured_file(state, path);
@@ -264,11 +264,16 @@ impl Theirs {
     }
 }
 
-impl Parts<'_, '_, '_> {
+impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
+    /// With the tree that is committed, the present state, and what merges blobs.
+    pub fn of(head: ObjectId, capture: &'a Capture, merge: &'a mut Merge<'m>) -> Self {
+        Self { head, capture, merge, conversion: None }
+    }
+
     /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now.
     fn part_of(
         &mut self,
-        view: &View<'_>,
+        view: &View<'r>,
         path: &BStr,
         [was, saved, now]: [Option<FileState>; 3],
         committed: Option<(Kind, ObjectId)>,
@@ -282,7 +287,11 @@ impl Parts<'_, '_, '_> {
         // Whoever has changed the mode.
         let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
         // What is committed may have no line as the file has it.
-        let is_gits = self.conversion.converts_with(path, ours)?;
+        let conversion = match &mut self.conversion {
+            Some(ready) => ready,
+            none => none.insert(Index::new(view.repo).conversion(&self.capture.index)?),
+        };
+        let is_gits = conversion.converts_with(path, ours)?;
         let content = |file: FileState| {
             if is_gits { Index::new(view.repo).converted(path, file.id) } else { Ok(file.id) }
         };
