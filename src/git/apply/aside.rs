@@ -3,7 +3,7 @@
 
 use crate::git::apply::refusals::{changed_meanwhile, in_use_elsewhere, interrupted};
 use crate::git::repo::Repo;
-use crate::git::repo::platform::{in_use, mounted_in};
+use crate::git::repo::platform::{At, in_use, mounted_in};
 use crate::git::repo::scratch::{TEMPORARY, remove_tree};
 use crate::git::scan::found::as_path;
 use crate::git::worktree::exchange::Spot;
@@ -14,8 +14,10 @@ use crate::model::plan::AsideMove;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -120,6 +122,7 @@ impl<'a> Aside<'a> {
         if let Some(beside) = self.beside()?.filter(|beside| beside.path.symlink_metadata().is_ok()) {
             if kept {
                 // What is kept is whole: this was copied. What somebody has written in it since stays.
+                self.sync_store()?;
                 self.remove_beside(&beside)?;
             } else if !there {
                 self.worktree().put(self.path(), &Spot::Beside(self.beside.clone()))?;
@@ -128,8 +131,9 @@ impl<'a> Aside<'a> {
         if there
             && kept
             && let Some(place) = self.worktree().reach(self.path())?
-            && across::is_same(&place.path, &self.store, &|| Ok(()))?
+            && across::is_same(place.at(), by_path(&self.store), &|| Ok(()))?
         {
+            place.sync()?;
             self.remove_store()?;
         }
         Ok(())
@@ -149,7 +153,8 @@ impl<'a> Aside<'a> {
     /// Takes it out of everybody's reach first: who saves in it meanwhile is seen. Who is at work in it would go on in what is
     /// removed.
     fn copy_out(&self) -> Result<bool> {
-        self.check_free(&self.place(self.path()))?;
+        let place = self.worktree().reach(self.path())?.context("it is there")?;
+        self.check_free(&place)?;
         let beside = Spot::Beside(self.beside.clone());
         if self.worktree().take_out(self.path(), std::slice::from_ref(&beside))?.is_none() {
             return Err(changed_meanwhile(self.path()));
@@ -171,38 +176,39 @@ impl<'a> Aside<'a> {
 
     /// Removes what was copied, but for what somebody has written in it since, which gets a name that nobody needs.
     fn remove_beside(&self, beside: &Reached) -> Result<()> {
-        if !across::remove_copied(&beside.path, &self.store)? {
+        if !across::remove_copied(beside.at(), by_path(&self.store))? {
             rename(&beside.path, &with_ending(&beside.path, KEPT))?;
         }
         Ok(())
     }
 
-    fn check_free(&self, place: &Path) -> Result<()> {
-        if mounted_in(place).is_some() {
+    fn check_free(&self, place: &Reached) -> Result<()> {
+        if mounted_in(&place.path).is_some() {
             return Err(changed_meanwhile(self.path()));
         }
-        let [files, directories] = across::inodes(place)?;
+        let [files, directories] = across::inodes(place.at())?;
         if in_use(&files, &directories).is_empty() { Ok(()) } else { Err(in_use_elsewhere(self.path())) }
     }
 
     fn copy_from_beside(&self) -> Result<Reached> {
         let from = self.beside()?.context("it is there")?;
-        let before = across::stamp(&from.path)?;
-        across::copy(&from.path, &self.half(), &|| self.check_stop())?;
-        if !across::is_same(&from.path, &self.half(), &|| self.check_stop())? || across::stamp(&from.path)? != before {
+        let half = self.half();
+        let before = across::stamp(from.at())?;
+        across::copy(from.at(), by_path(&half), &|| self.check_stop())?;
+        if !across::is_same(from.at(), by_path(&half), &|| self.check_stop())? || across::stamp(from.at())? != before {
             return Err(changed_meanwhile(self.path()));
         }
-        rename(&self.half(), &self.store)?;
-        // Before the only other one goes.
-        self.repo.above(&self.store).iter().try_for_each(|directory| across::sync(directory))?;
-        self.check_free(&from.path)?;
+        rename(&half, &self.store)?;
+        self.sync_store()?;
+        self.check_free(&from)?;
         Ok(from)
     }
 
     fn copy_back(&self) -> Result<()> {
         let coming = self.coming()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
-        let copied = across::copy(&self.store, &coming.path, &|| self.check_stop())
-            .and_then(|()| across::is_same(&self.store, &coming.path, &|| self.check_stop()))
+        let (from, to) = (by_path(&self.store), coming.at());
+        let copied = across::copy(from, to, &|| self.check_stop())
+            .and_then(|()| across::is_same(from, to, &|| self.check_stop()))
             .and_then(|same| if same { Ok(()) } else { Err(changed_meanwhile(self.path())) })
             .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.coming_name())))
             .and_then(|free| if free { Ok(()) } else { Err(changed_meanwhile(self.path())) });
@@ -211,7 +217,15 @@ impl<'a> Aside<'a> {
             let _ = remove_tree(&coming.path);
         }
         copied?;
+        coming.sync()?;
         self.remove_store()
+    }
+
+    /// Makes the name of what is kept durable, before the only other one goes.
+    fn sync_store(&self) -> Result<()> {
+        self.repo.above(&self.store).iter().try_for_each(|directory| {
+            File::open(directory).and_then(|directory| directory.sync_all()).context("make a copy durable")
+        })
     }
 
     fn check_stop(&self) -> Result<()> {
@@ -245,6 +259,10 @@ impl<'a> Aside<'a> {
     fn gone(&self) -> PathBuf {
         with_ending(&self.store, ".gone")
     }
+}
+
+fn by_path(path: &Path) -> At<'_> {
+    (CWD, path.as_os_str())
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {

@@ -112,14 +112,14 @@ const LARGEST_LIST: usize = 4096;
 
 /// Makes a FIFO, a socket or a device, for its owner alone.
 #[cfg(target_os = "linux")]
-pub fn make_node(path: &Path, kind: FileType, device: u64) -> Result<()> {
+pub fn make_node((directory, name): At<'_>, kind: FileType, device: u64) -> Result<()> {
     use rustix::fs::mknodat;
-    mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), device)
+    mknodat(directory, name, kind, Mode::from_raw_mode(0o600), device)
 }
 
 /// Where there is no call for that.
 #[cfg(not(target_os = "linux"))]
-pub fn make_node(_path: &Path, _kind: FileType, _device: u64) -> Result<()> {
+pub fn make_node(_at: At<'_>, _kind: FileType, _device: u64) -> Result<()> {
     Err(Errno::NOTSUP)
 }
 
@@ -292,6 +292,35 @@ pub fn open_own_directory(at: At<'_>, all: Mode) -> Result<(OwnedFd, Stat)> {
     rustix::fs::chmodat(CWD, path.as_str(), Mode::from_raw_mode(stat.st_mode) | all, AtFlags::empty())?;
     let opened = openat(CWD, path.as_str(), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     Ok((opened, stat))
+}
+
+/// Opens a directory to change what is in it, and lets its owner do so where that may be done.
+pub fn open_up(at: At<'_>, all: Mode) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || openat(at.0, at.1, flags, Mode::empty());
+    let opened = open().or_else(|_| set_mode_at(at, all).and_then(|()| open()))?;
+    let mode = Mode::from_raw_mode(fstat(&opened)?.st_mode);
+    if !mode.contains(all) {
+        // Another user's may not be changed, and be open to all.
+        let _ = rustix::fs::fchmod(&opened, mode | all);
+    }
+    Ok(opened)
+}
+
+/// Sets the permission bits of what has a name and is no link, be it such that not even its owner may open it.
+#[cfg(target_os = "linux")]
+pub fn set_mode_at((directory, name): At<'_>, mode: Mode) -> Result<()> {
+    let same = openat(directory, name, SAME | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&same)?.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP);
+    }
+    rustix::fs::chmodat(CWD, format!("/proc/self/fd/{}", same.as_raw_fd()), mode, AtFlags::empty())
+}
+
+/// As on Linux, by a call that it lacks.
+#[cfg(not(target_os = "linux"))]
+pub fn set_mode_at((directory, name): At<'_>, mode: Mode) -> Result<()> {
+    rustix::fs::chmodat(directory, name, mode, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Something that is this user's, open without leave to read it; with a path to the very same, whatever has its name by now.

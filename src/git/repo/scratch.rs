@@ -2,15 +2,17 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::platform::{mounted_in, process};
+use crate::git::repo::platform::{At, mounted_in, open_up, process};
 use crate::model::bytes::{in_quotes, lossless, quoted_line, shell_word};
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
-use std::ffi::OsStr;
+use rustix::fs::{AtFlags, CWD, Dir, Mode, renameat, statat, unlinkat};
+use std::ffi::{CString, OsStr};
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -326,33 +328,41 @@ pub fn check_no_mount(directory: &Path) -> Result<()> {
 /// Directories that are in those of the uppermost level come up into the place of the one that they were in: no path gets
 /// longer than the system takes.
 fn remove_level_by_level(path: &Path) -> io::Result<()> {
+    let top = open_up((CWD, path.as_os_str()), Mode::RWXU)?;
     let mut number = 0;
-    open_up(path)?;
-    while let Some(entry) = std::fs::read_dir(path)?.next() {
-        let entry = entry?;
-        if !entry.file_type()?.is_dir() {
-            std::fs::remove_file(entry.path())?;
+    while let Some(name) = names_in(&top)?.next() {
+        let at = (top.as_fd(), OsStr::from_bytes(name.to_bytes()));
+        if !is_directory(at)? {
+            unlinkat(at.0, at.1, AtFlags::empty())?;
             continue;
         }
-        open_up(&entry.path())?;
-        for inner in std::fs::read_dir(entry.path())? {
-            let inner = inner?;
-            if inner.file_type()?.is_dir() {
+        let directory = open_up(at, Mode::RWXU)?;
+        for name in names_in(&directory)? {
+            let inner = (directory.as_fd(), OsStr::from_bytes(name.to_bytes()));
+            if is_directory(inner)? {
                 // It may not be moved either where it may not be written.
-                open_up(&inner.path())?;
+                open_up(inner, Mode::RWXU)?;
                 number += 1;
-                std::fs::rename(inner.path(), path.join(format!("{TEMPORARY}{number}")))?;
+                renameat(inner.0, inner.1, &top, format!("{TEMPORARY}{number}"))?;
             } else {
-                std::fs::remove_file(inner.path())?;
+                unlinkat(inner.0, inner.1, AtFlags::empty())?;
             }
         }
-        std::fs::remove_dir(entry.path())?;
+        unlinkat(at.0, at.1, AtFlags::REMOVEDIR)?;
     }
     std::fs::remove_dir(path)
 }
 
-fn open_up(directory: &Path) -> io::Result<()> {
-    std::fs::set_permissions(directory, Permissions::from_mode(0o700))
+fn is_directory(at: At<'_>) -> io::Result<bool> {
+    let about = statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(rustix::fs::FileType::from_raw_mode(about.st_mode).is_dir())
+}
+
+/// The names in a directory when this is called.
+fn names_in(directory: &OwnedFd) -> io::Result<impl Iterator<Item = CString>> {
+    let names = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    let names = names.collect::<io::Result<Vec<_>>>()?;
+    Ok(names.into_iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")))
 }
 
 #[cfg(test)]
@@ -392,13 +402,12 @@ mod tests {
         let top = tempfile::tempdir().expect("make a directory");
         let path = top.path().join("deep");
         std::fs::create_dir(&path).expect("make a directory");
-        let mut at =
-            rustix::fs::open(&path, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty()).expect("open it");
+        let mut at = rustix::fs::open(&path, rustix::fs::OFlags::DIRECTORY, Mode::empty()).expect("open it");
         for _ in 0..5000 {
-            let (mode, flags) = (rustix::fs::Mode::from_raw_mode(0o500), rustix::fs::OFlags::DIRECTORY);
-            rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::from_raw_mode(0o700)).expect("make a directory");
+            let (mode, flags) = (Mode::from_raw_mode(0o500), rustix::fs::OFlags::DIRECTORY);
+            rustix::fs::mkdirat(&at, "d", Mode::from_raw_mode(0o700)).expect("make a directory");
             rustix::fs::mkdirat(&at, "e", mode).expect("make a directory");
-            at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty()).expect("open it");
+            at = rustix::fs::openat(&at, "d", flags, Mode::empty()).expect("open it");
         }
         drop(at);
         remove_tree(&path).expect("remove it");

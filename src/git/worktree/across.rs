@@ -1,245 +1,268 @@
 //! What cannot be renamed, since the place where it goes is on another file system: it is copied, made durable and compared,
-//! and only then removed where it was.
+//! and only then removed where it was. Every name is looked up in the open directory that it is in, and no link is followed: whoever
+//! may write in the worktree may put one there at any instant.
 
-use crate::git::repo::platform::{Inodes, make_node};
-use crate::git::worktree::stat::type_of;
+use crate::git::repo::platform::{At, Inodes, make_node, open_up, set_mode_at};
+use crate::git::worktree::DIRECTORY;
+use crate::git::worktree::extents::{copy_content, has_same_content};
+use crate::git::worktree::look::number;
+use crate::git::worktree::stat::{OPEN, all_bits, permissions, stamped};
+use crate::git::worktree::write::set_mode_of;
 use anyhow::{Context, Result, bail};
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
-use std::fs::{DirBuilder, File, FileTimes, Metadata};
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown, symlink};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chownat, fchown, fstat, futimens,
+    mkdirat, openat, readlinkat, statat, symlinkat, unlinkat, utimensat,
+};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// How much is copied or compared before anybody is asked again whether to go on.
-const PIECE: u64 = 1 << 22;
-
 /// Whether to stop: it may take long.
-type Stops<'a> = &'a dyn Fn() -> Result<()>;
+pub type Stops<'a> = &'a dyn Fn() -> Result<()>;
 
-/// Copies a file, a link, or a directory with all below it, with modes and times, to a path where nothing is; on stable storage
-/// when this returns. Nobody else may read the copy before it has its modes.
-pub fn copy(from: &Path, to: &Path, stops: Stops<'_>) -> Result<()> {
-    let about = from.symlink_metadata().with_context(|| format!("read '{}'", from.display()))?;
-    copy_one(from, to, &about, stops).with_context(|| format!("copy '{}' to '{}'", from.display(), to.display()))?;
-    to.parent().map_or(Ok(()), sync)
+/// Copies a file, a link, or a directory with all below it, with modes and times, to where nothing is; on stable storage
+/// when this returns, but for its own name. Nobody else may read the copy before it has its modes.
+pub fn copy(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
+    stops()?;
+    let about = stat(from)?;
+    match kind(&about) {
+        FileType::Directory => copy_directory(from, to, &about, stops),
+        FileType::RegularFile => copy_file(from, to, stops),
+        FileType::Symlink => copy_link(from, to, &about),
+        other => make_special(to, other, &about),
+    }
+    .with_context(|| format!("copy '{}'", from.1.display()))
 }
 
-fn copy_one(from: &Path, to: &Path, about: &Metadata, stops: Stops<'_>) -> Result<()> {
-    stops()?;
-    let kind = about.file_type();
-    if kind.is_symlink() {
-        symlink(std::fs::read_link(from)?, to)?;
-        // Whose it is tells nobody anything.
-        let _ = lchown(to, Some(about.uid()), Some(about.gid()));
-        return set_times(to, about);
+fn copy_directory(from: At<'_>, to: At<'_>, about: &Stat, stops: Stops<'_>) -> Result<()> {
+    let there = openat(from.0, from.1, DIRECTORY, Mode::empty())?;
+    mkdirat(to.0, to.1, permissions(OPEN))?;
+    let made = File::from(openat(to.0, to.1, DIRECTORY, Mode::empty())?);
+    // Somebody may have put another one in its place.
+    let now = fstat(&made)?;
+    if now.st_uid != rustix::process::geteuid().as_raw() || all_bits(&now) & 0o077 != 0 {
+        bail!("another directory has come there");
     }
-    if kind.is_dir() {
-        DirBuilder::new().mode(0o700).create(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            copy_one(&entry.path(), &to.join(entry.file_name()), &entry.metadata()?, stops)?;
-        }
-    } else if kind.is_file() {
-        let mut made = File::options().write(true).create_new(true).mode(0o600).open(to)?;
-        let mut content = File::open(from)?;
-        while std::io::copy(&mut content.by_ref().take(PIECE), &mut made)? > 0 {
-            stops()?;
-        }
-    } else {
-        return make_special(to, about);
+    for name in names(&there)? {
+        copy((there.as_fd(), &name), (made.as_fd(), &name), stops)?;
     }
-    let made = File::open(to)?;
-    keep_owner(&made, from, about)?;
-    made.set_permissions(PermissionsExt::from_mode(about.mode() & 0o7777))?;
-    made.set_times(FileTimes::new().set_modified(about.modified()?).set_accessed(about.accessed()?))?;
-    Ok(made.sync_all()?)
+    complete(&made, about)
+}
+
+fn copy_file(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
+    let content = open(from)?;
+    let about = fstat(&content)?;
+    let made = make_file(to)?;
+    copy_content(&content, &made, stops)?;
+    complete(&made, &about)
+}
+
+fn copy_link(from: At<'_>, to: At<'_>, about: &Stat) -> Result<()> {
+    symlinkat(readlinkat(from.0, from.1, Vec::new())?, to.0, to.1)?;
+    complete_node(to, about)
 }
 
 /// A FIFO, a socket or a device: there is nothing in it to be copied.
-fn make_special(to: &Path, about: &Metadata) -> Result<()> {
-    make_node(to, type_of(u8::try_from(about.mode() >> 12)?), about.rdev())?;
-    let _ = lchown(to, Some(about.uid()), Some(about.gid()));
-    std::fs::set_permissions(to, PermissionsExt::from_mode(about.mode() & 0o7777))?;
-    set_times(to, about)
+fn make_special(to: At<'_>, kind: FileType, about: &Stat) -> Result<()> {
+    make_node(to, kind, number(about.st_rdev))?;
+    complete_node(to, about)?;
+    Ok(set_mode_at(to, permissions(all_bits(about)))?)
 }
 
-/// Gives a copy to whom the original belongs, where that may be done. What runs as somebody is not to run as somebody else.
-fn keep_owner(made: &File, from: &Path, about: &Metadata) -> Result<()> {
-    let _ = fchown(made, Some(about.uid()), Some(about.gid()));
-    let now = made.metadata()?;
-    let is_same = (now.uid(), now.gid()) == (about.uid(), about.gid());
-    if !is_same && about.is_file() && about.mode() & 0o6000 != 0 {
-        bail!("'{}' runs as another user or group, and cannot be copied", from.display());
+/// Gives what is not opened its owner, which tells nobody anything, and its times.
+fn complete_node(made: At<'_>, about: &Stat) -> Result<()> {
+    let _ = chownat(made.0, made.1, Some(owner(about)), Some(group(about)), AtFlags::SYMLINK_NOFOLLOW);
+    Ok(utimensat(made.0, made.1, &times(about), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Gives a copy its owner, where that may be done, its mode and its times, and makes it durable. What runs as somebody is not to
+/// run as somebody else.
+fn complete(made: &File, about: &Stat) -> Result<()> {
+    let _ = fchown(made, Some(owner(about)), Some(group(about)));
+    let now = fstat(made)?;
+    let is_same = (now.st_uid, now.st_gid) == (about.st_uid, about.st_gid);
+    if !is_same && kind(about) == FileType::RegularFile && all_bits(about) & 0o6000 != 0 {
+        bail!("it runs as another user or group, and cannot be copied");
+    }
+    set_mode_of(made, all_bits(about))?;
+    futimens(made, &times(about))?;
+    Ok(made.sync_all()?)
+}
+
+fn stat(at: At<'_>) -> rustix::io::Result<Stat> {
+    statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn kind(about: &Stat) -> FileType {
+    FileType::from_raw_mode(about.st_mode)
+}
+
+fn owner(about: &Stat) -> Uid {
+    Uid::from_raw(about.st_uid)
+}
+
+fn group(about: &Stat) -> Gid {
+    Gid::from_raw(about.st_gid)
+}
+
+fn times(about: &Stat) -> Timestamps {
+    let time = |tv_sec, tv_nsec: u32| Timespec { tv_sec, tv_nsec: tv_nsec.into() };
+    Timestamps {
+        last_access: time(about.st_atime, number(about.st_atime_nsec)),
+        last_modification: time(about.st_mtime, number(about.st_mtime_nsec)),
+    }
+}
+
+/// Opens a regular file that is no link.
+fn open(at: At<'_>) -> Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(at.0, at.1, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        bail!("'{}' is no file any more", at.1.display());
+    }
+    Ok(file)
+}
+
+/// Makes a file for its owner alone, where nothing is.
+fn make_file(at: At<'_>) -> Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(at.0, at.1, flags, permissions(0o600))?))
+}
+
+fn names(directory: &OwnedFd) -> Result<Vec<OsString>> {
+    let all = Dir::read_from(directory)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_owned())));
+    let mut all = all.collect::<Result<Vec<_>>>()?;
+    all.retain(|name| name != "." && name != "..");
+    all.sort();
+    Ok(all)
+}
+
+/// Visits something, and all below it, from above and by name.
+fn walk(top: At<'_>, path: &Path, visit: &mut dyn FnMut(&Path, &Stat)) -> Result<()> {
+    let about = stat(top).with_context(|| format!("read '{}'", top.1.display()))?;
+    visit(path, &about);
+    if kind(&about) == FileType::Directory {
+        let directory = openat(top.0, top.1, DIRECTORY, Mode::empty())
+            .with_context(|| format!("read directory '{}'", top.1.display()))?;
+        for name in names(&directory)? {
+            walk((directory.as_fd(), &name), &path.join(&name), visit)?;
+        }
     }
     Ok(())
 }
 
-/// Those of a link itself, too.
-fn set_times(path: &Path, about: &Metadata) -> Result<()> {
-    let time = |tv_sec: i64, tv_nsec: i64| Timespec { tv_sec, tv_nsec };
-    let last_access = time(about.atime(), about.atime_nsec());
-    let last_modification = time(about.mtime(), about.mtime_nsec());
-    Ok(utimensat(CWD, path, &Timestamps { last_access, last_modification }, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// Makes a directory's names durable.
-pub fn sync(directory: &Path) -> Result<()> {
-    File::open(directory).and_then(|directory| directory.sync_all()).context("make a copy durable")
-}
-
-/// What shows that somebody has written: each name below with its size, its inode and its times.
-pub fn stamp(top: &Path) -> Result<Vec<(PathBuf, [i64; 7])>> {
+/// What shows that somebody has written: each name below with its size, its inode, its mode and its times.
+pub fn stamp(top: At<'_>) -> Result<Vec<(PathBuf, Option<[u8; 64]>)>> {
     let mut stamps = Vec::new();
-    let mut rest = vec![top.to_owned()];
-    while let Some(path) = rest.pop() {
-        let about = path.symlink_metadata().with_context(|| format!("read '{}'", path.display()))?;
-        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
-        let [a, b, c, d] = times;
-        if about.is_dir() {
-            for entry in std::fs::read_dir(&path)? {
-                rest.push(entry?.path());
-            }
-        }
-        stamps.push((path, [number(about.size()), number(about.ino()), i64::from(about.mode()), a, b, c, d]));
-    }
-    stamps.sort();
+    walk(top, Path::new(""), &mut |path, about| stamps.push((path.to_owned(), stamped(about, i64::MAX))))?;
     Ok(stamps)
 }
 
-/// Whether two trees are the same: names, kinds, modes and content.
-pub fn is_same(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
-    stops()?;
-    let (a, b) = (one.symlink_metadata()?, other.symlink_metadata()?);
-    if a.file_type() != b.file_type() {
-        return Ok(false);
-    }
-    if a.is_symlink() {
-        let target = |path| std::fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_owned());
-        return Ok(target(one)? == target(other)?);
-    }
-    if a.mode() != b.mode() {
-        return Ok(false);
-    }
-    if !a.is_dir() && !a.is_file() {
-        return Ok(a.rdev() == b.rdev());
-    }
-    if !a.is_dir() {
-        return Ok(a.size() == b.size() && has_same_content(one, other, stops)?);
-    }
-    let names = |path| -> Result<Vec<_>> {
-        let names = std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>>>();
-        names.map(|mut names| {
-            names.sort();
-            names
-        })
-    };
-    let all = names(one)?;
-    if all != names(other)? {
-        return Ok(false);
-    }
-    for name in all {
-        if !is_same(&one.join(&name), &other.join(&name), stops)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// What is in a tree, by device and inode: its files, and its directories.
-pub fn inodes(top: &Path) -> Result<[Inodes; 2]> {
+pub fn inodes(top: At<'_>) -> Result<[Inodes; 2]> {
     let [mut files, mut directories] = [Inodes::new(), Inodes::new()];
-    let mut rest = vec![top.to_owned()];
-    while let Some(path) = rest.pop() {
-        let about = path.symlink_metadata().with_context(|| format!("read '{}'", path.display()))?;
-        if about.is_dir() {
-            for entry in std::fs::read_dir(&path)? {
-                rest.push(entry?.path());
-            }
-        }
-        let all = if about.is_dir() { &mut directories } else { &mut files };
-        all.insert((about.dev(), about.ino()));
-    }
+    walk(top, Path::new(""), &mut |_, about| {
+        let all = if kind(about) == FileType::Directory { &mut directories } else { &mut files };
+        all.insert((number(about.st_dev), about.st_ino));
+    })?;
     Ok([files, directories])
 }
 
-/// Removes what a copy has, and leaves what it has not: somebody has written that since. Says whether all is gone.
-pub fn remove_copied(from: &Path, copy: &Path) -> Result<bool> {
-    let about = from.symlink_metadata()?;
-    if !about.is_dir() {
-        return remove_file_copied(from, copy, &about).with_context(|| format!("remove '{}'", from.display()));
-    }
-    if !copy.symlink_metadata().is_ok_and(|kept| kept.is_dir()) {
+/// Whether two trees are the same: names, kinds, modes and content.
+pub fn is_same(one: At<'_>, other: At<'_>, stops: Stops<'_>) -> Result<bool> {
+    stops()?;
+    let (a, b) = (stat(one)?, stat(other)?);
+    if kind(&a) != kind(&b) || kind(&a) != FileType::Symlink && all_bits(&a) != all_bits(&b) {
         return Ok(false);
     }
-    // It may be closed to its owner as well; another user's cannot be opened, and may be open to all.
-    if about.mode() & 0o700 != 0o700 {
-        let _ = std::fs::set_permissions(from, PermissionsExt::from_mode(0o700));
+    match kind(&a) {
+        FileType::Directory => {
+            let [one, other] = [one, other].map(|at| openat(at.0, at.1, DIRECTORY, Mode::empty()));
+            let (one, other) = (one?, other?);
+            let all = names(&one)?;
+            if all != names(&other)? {
+                return Ok(false);
+            }
+            for name in &all {
+                if !is_same((one.as_fd(), name), (other.as_fd(), name), stops)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        FileType::RegularFile => has_same_content(&open(one)?, &open(other)?, stops),
+        FileType::Symlink => has_same_target(one, other),
+        _ => Ok(a.st_rdev == b.st_rdev),
     }
-    let mut is_gone = true;
-    for entry in std::fs::read_dir(from)? {
-        let name = entry?.file_name();
-        is_gone &= remove_copied(&from.join(&name), &copy.join(&name))?;
-    }
-    Ok(is_gone && std::fs::remove_dir(from).is_ok())
 }
 
-fn remove_file_copied(from: &Path, copy: &Path, about: &Metadata) -> Result<bool> {
-    let kept = copy.symlink_metadata();
-    if !kept.is_ok_and(|kept| kept.file_type() == about.file_type()) {
+fn has_same_target(one: At<'_>, other: At<'_>) -> Result<bool> {
+    Ok(readlinkat(one.0, one.1, Vec::new())? == readlinkat(other.0, other.1, Vec::new())?)
+}
+
+/// Removes what a copy has, and leaves what it has not: somebody has written that since. Says whether all is gone.
+pub fn remove_copied(from: At<'_>, copy: At<'_>) -> Result<bool> {
+    let about = stat(from)?;
+    let Some(kept) = stat(copy).ok().filter(|kept| kind(kept) == kind(&about)) else { return Ok(false) };
+    match kind(&about) {
+        FileType::Directory => remove_directory(from, copy, &kept),
+        FileType::RegularFile => remove_file(from, copy),
+        FileType::Symlink if !has_same_target(from, copy)? => Ok(false),
+        _ => Ok(unlinkat(from.0, from.1, AtFlags::empty()).is_ok()),
+    }
+    .with_context(|| format!("remove '{}'", from.1.display()))
+}
+
+/// It is closed to all others first: from then on nobody exchanges what has been compared.
+fn remove_directory(from: At<'_>, copy: At<'_>, kept: &Stat) -> Result<bool> {
+    let there = open_up(from, permissions(OPEN))?;
+    // Another user's cannot be closed.
+    let _ = set_mode_of(&there, OPEN);
+    let copied = openat(copy.0, copy.1, DIRECTORY, Mode::empty())?;
+    let mut is_gone = true;
+    for name in names(&there)? {
+        is_gone &= remove_copied((there.as_fd(), &name), (copied.as_fd(), &name))?;
+    }
+    let is_gone = is_gone && unlinkat(from.0, from.1, AtFlags::REMOVEDIR).is_ok();
+    if !is_gone {
+        let _ = set_mode_of(&there, all_bits(kept));
+    }
+    Ok(is_gone)
+}
+
+fn remove_file(from: At<'_>, copy: At<'_>) -> Result<bool> {
+    let file = open(from)?;
+    let before = fstat(&file)?;
+    if !has_same_content(&file, &open(copy)?, &|| Ok(()))? || unlinkat(from.0, from.1, AtFlags::empty()).is_err() {
         return Ok(false);
     }
-    if about.is_symlink() {
-        let is_same = std::fs::read_link(from)? == std::fs::read_link(copy)?;
-        return Ok(is_same && std::fs::remove_file(from).is_ok());
-    }
-    if !about.is_file() {
-        return Ok(std::fs::remove_file(from).is_ok());
-    }
-    let file = File::open(from)?;
-    let before = file.metadata()?;
-    if before.size() != copy.metadata()?.size() || !has_same_content(from, copy, &|| Ok(()))? {
-        return Ok(false);
-    }
-    if std::fs::remove_file(from).is_err() {
-        return Ok(false);
-    }
-    let after = file.metadata()?;
-    let is_still = |about: &Metadata| (about.size(), about.mtime(), about.mtime_nsec());
+    let after = fstat(&file)?;
+    let is_still = |about: &Stat| (about.st_size, about.st_mtime, about.st_mtime_nsec);
     if is_still(&before) == is_still(&after) {
         return Ok(true);
     }
     // Written in that very instant, by whoever had it open: it is there again.
-    let mut again = File::options().write(true).create_new(true).mode(0o600).open(from)?;
-    std::io::copy(&mut &file, &mut again)?;
-    again.set_permissions(PermissionsExt::from_mode(about.mode() & 0o7777))?;
+    let again = make_file(from)?;
+    copy_content(&file, &again, &|| Ok(()))?;
+    set_mode_of(&again, all_bits(&before))?;
     again.sync_all()?;
     Ok(false)
-}
-
-fn has_same_content(one: &Path, other: &Path, stops: Stops<'_>) -> Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
-    let (mut a, mut b) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-    for piece in 0_u64.. {
-        if piece % (PIECE >> 16) == 0 {
-            stops()?;
-        }
-        let read = one.read(&mut a)?;
-        if read == 0 {
-            return Ok(other.read(&mut b)? == 0);
-        }
-        if other.read_exact(&mut b[..read]).is_err() || a[..read] != b[..read] {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::worktree::extents::PIECE;
+    use rustix::fs::CWD;
     use std::fs;
+    use std::fs::FileTimes;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn at(path: &Path) -> At<'_> {
+        (CWD, path.as_os_str())
+    }
 
     fn tree(top: &Path) -> PathBuf {
         let from = top.join("from");
@@ -259,20 +282,20 @@ mod tests {
     fn a_copy_is_the_very_same_with_modes_and_times_and_goes_over_nothing() {
         let top = tempfile::tempdir().expect("make a directory");
         let (from, to) = (tree(top.path()), top.path().join("to"));
-        copy(&from, &to, &|| Ok(())).expect("copy it");
-        assert!(is_same(&from, &to, &|| Ok(())).expect("compare them"));
+        copy(at(&from), at(&to), &|| Ok(())).expect("copy it");
+        assert!(is_same(at(&from), at(&to), &|| Ok(())).expect("compare them"));
         let times = ["run", "d", "d/file"].map(|name| {
             [&from, &to].map(|top| top.join(name).metadata().and_then(|about| about.modified()).expect("a time"))
         });
         assert!(times.iter().all(|[one, other]| one == other), "{times:?}");
-        copy(&from, &to, &|| Ok(())).expect_err("something is there");
+        copy(at(&from), at(&to), &|| Ok(())).expect_err("something is there");
         fs::create_dir(top.path().join("odd")).expect("make a directory");
         let odd = ["odd", "not"].map(|name| top.path().join(name));
         let made = std::process::Command::new("mkfifo").arg(odd[0].join("fifo")).status();
         assert!(made.expect("run mkfifo").success());
-        let copied = copy(&odd[0], &odd[1], &|| Ok(()));
+        let copied = copy(at(&odd[0]), at(&odd[1]), &|| Ok(()));
         if cfg!(target_os = "linux") {
-            assert!(copied.and_then(|()| is_same(&odd[0], &odd[1], &|| Ok(()))).expect("a FIFO is made again"));
+            assert!(copied.and_then(|()| is_same(at(&odd[0]), at(&odd[1]), &|| Ok(()))).expect("a FIFO is made again"));
         } else {
             copied.expect_err("not all of it can be copied");
         }
@@ -296,35 +319,62 @@ mod tests {
             let top = tempfile::tempdir().expect("make a directory");
             let (from, to) = (tree(top.path()), top.path().join("to"));
             fs::set_permissions(from.join("d"), PermissionsExt::from_mode(0o511)).expect("set a mode");
-            copy(&from, &to, &|| Ok(())).expect("copy it");
+            copy(at(&from), at(&to), &|| Ok(())).expect("copy it");
             fs::set_permissions(from.join("d"), PermissionsExt::from_mode(0o755)).expect("set a mode");
             write(&from).expect("write to it");
-            assert_eq!(remove_copied(&from, &to).expect("remove it"), left.is_empty(), "{left:?}");
-            let mut there: Vec<_> = stamp(&from).into_iter().flatten().map(|(path, _)| path).collect();
-            there.retain(|path| *path != from);
-            assert_eq!(there, left.iter().map(|name| from.join(name)).collect::<Vec<_>>());
+            assert_eq!(remove_copied(at(&from), at(&to)).expect("remove it"), left.is_empty(), "{left:?}");
+            let mut there: Vec<_> = stamp(at(&from)).into_iter().flatten().map(|(path, _)| path).collect();
+            there.retain(|path| path != Path::new(""));
+            assert_eq!(there, left.iter().map(PathBuf::from).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_link_that_somebody_puts_in_the_way_leads_nowhere() {
+        let top = tempfile::tempdir().expect("make a directory");
+        let [from, to, outside] = ["from", "to", "outside"].map(|name| top.path().join(name));
+        tree(top.path());
+        fs::create_dir(&outside).expect("make a directory");
+        let stops = || {
+            if to.join("d").exists() && !to.is_symlink() {
+                fs::rename(&to, top.path().join("away")).expect("take it away");
+                symlink(&outside, &to).expect("make a link");
+            }
+            Ok(())
+        };
+        copy(at(&from), at(&to), &stops).expect("what was begun is copied");
+        assert!(to.is_symlink() && fs::read_dir(&outside).expect("look").next().is_none(), "nothing is made there");
+        let away = top.path().join("away");
+        assert!(is_same(at(&from), at(&away), &|| Ok(())).expect("compare them"));
+
+        fs::set_permissions(&outside, PermissionsExt::from_mode(0o755)).expect("set a mode");
+        fs::rename(from.join("d"), outside.join("d")).expect("move it");
+        symlink(outside.join("d"), from.join("d")).expect("make a link");
+        assert!(!remove_copied(at(&from), at(&away)).expect("remove it"));
+        assert!(outside.join("d/file").exists() && outside.join("d/empty").exists());
+        open_up(at(&to), permissions(OPEN)).expect_err("it is a link");
+        set_mode_at(at(&to), permissions(OPEN)).expect_err("it is a link");
+        assert_eq!(fs::metadata(&outside).expect("look at it").permissions().mode() & 0o777, 0o755);
     }
 
     #[test]
     fn whoever_asks_it_to_stop_need_not_wait_for_the_end_of_a_large_file() {
         let top = tempfile::tempdir().expect("make a directory");
         let [from, to] = ["from", "to"].map(|name| top.path().join(name));
-        let file = File::create(&from).and_then(|file| file.set_len(5 * PIECE));
-        file.expect("make a file");
+        fs::write(&from, vec![1; 5 * PIECE]).expect("make a file");
         let asked = std::cell::Cell::new(0);
         let stops = || {
             asked.set(asked.get() + 1);
             anyhow::ensure!(asked.get() != 3, "stop");
             Ok(())
         };
-        copy(&from, &to, &stops).expect_err("it stops");
-        assert_eq!(to.metadata().expect("there is half of it").len(), 2 * PIECE);
+        copy(at(&from), at(&to), &stops).expect_err("it stops");
+        assert_eq!(to.metadata().expect("there is half of it").len(), PIECE as u64);
         fs::remove_file(&to).expect("remove it");
-        copy(&from, &to, &|| Ok(())).expect("copy it");
+        copy(at(&from), at(&to), &|| Ok(())).expect("copy it");
         asked.set(0);
-        is_same(&from, &to, &stops).expect_err("it stops");
-        assert!(is_same(&from, &to, &|| Ok(())).expect("compare them"));
+        is_same(at(&from), at(&to), &stops).expect_err("it stops");
+        assert!(is_same(at(&from), at(&to), &|| Ok(())).expect("compare them"));
     }
 
     #[test]
@@ -337,15 +387,15 @@ mod tests {
             |top| fs::remove_file(top.join("link")).and_then(|()| symlink("else", top.join("link"))),
             |top| fs::remove_dir(top.join("d/empty")).and_then(|()| fs::write(top.join("d/empty"), "")),
         ];
-        for (at, change) in changes.iter().enumerate() {
+        for (number, change) in changes.iter().enumerate() {
             let top = tempfile::tempdir().expect("make a directory");
             let (from, to) = (tree(top.path()), top.path().join("to"));
-            copy(&from, &to, &|| Ok(())).expect("copy it");
-            let before = stamp(&from).expect("look at it");
-            assert_eq!(stamp(&from).expect("look at it"), before, "to look changes nothing");
+            copy(at(&from), at(&to), &|| Ok(())).expect("copy it");
+            let before = stamp(at(&from)).expect("look at it");
+            assert_eq!(stamp(at(&from)).expect("look at it"), before, "to look changes nothing");
             change(&from).expect("change it");
-            assert!(!is_same(&from, &to, &|| Ok(())).expect("compare them"), "change {at} shows");
-            assert_ne!(stamp(&from).expect("look at it"), before, "and in the stamp, {at}");
+            assert!(!is_same(at(&from), at(&to), &|| Ok(())).expect("compare them"), "change {number} shows");
+            assert_ne!(stamp(at(&from)).expect("look at it"), before, "and in the stamp, {number}");
         }
     }
 }

@@ -35,9 +35,9 @@ impl Seen {
     }
 }
 
-/// A device's number, which has fewer bits on macOS, and a sign.
-fn number(device: impl TryInto<u64>) -> u64 {
-    device.try_into().unwrap_or_default()
+/// A number of stat data, as of a device, which has fewer bits on macOS, and a sign.
+pub fn number<Number: Default>(raw: impl TryInto<Number>) -> Number {
+    raw.try_into().unwrap_or_default()
 }
 
 /// Looks at what is under a name, without following a link, and hashes it. `None` where nothing is.

@@ -7,6 +7,7 @@ pub mod across;
 pub mod age;
 pub mod descent;
 pub mod exchange;
+pub mod extents;
 pub mod filesystem;
 pub mod identity;
 pub mod look;
@@ -57,10 +58,24 @@ enum Place<'a> {
 pub struct Reached {
     /// The path.
     pub path: PathBuf,
-    _directory: OwnedFd,
+    directory: OwnedFd,
 }
 
 impl Reached {
+    /// Its name, in its directory.
+    pub fn at(&self) -> At<'_> {
+        (self.directory.as_fd(), self.path.file_name().unwrap_or_default())
+    }
+
+    /// Makes the names in its directory durable.
+    pub fn sync(&self) -> Result<()> {
+        match rustix::fs::fsync(&self.directory) {
+            // There is nothing to wait for.
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS | Errno::NOTSUP) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("make '{}' durable", self.path.display())),
+        }
+    }
+
     /// Another name in the same directory.
     #[must_use]
     pub fn beside(self, name: &OsStr) -> Self {
@@ -205,7 +220,7 @@ impl<'t> Worktree<'t> {
         } else {
             self.top.path.join(OsStr::from_bytes(path))
         };
-        Ok(Some(Reached { path, _directory: directory }))
+        Ok(Some(Reached { path, directory }))
     }
 
     /// Whether there is a directory for a path to be in.

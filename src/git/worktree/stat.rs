@@ -25,13 +25,18 @@ pub const COARSEST: i64 = 2;
 /// The twelve permission bits, but for those with which a file of another owner or group runs as theirs: a file that is written anew
 /// would run as this user.
 pub fn mode_of(stat: &rustix::fs::Stat) -> u32 {
-    let mode = from_raw(stat.st_mode) & PERMISSIONS;
+    let mode = all_bits(stat);
     if mode & (SETUID | SETGID) == 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return mode;
     }
     let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
     let is_own_group = stat.st_gid == rustix::process::getegid().as_raw();
     mode & !(if is_own { 0 } else { SETUID }) & !(if is_own_group { 0 } else { SETGID })
+}
+
+/// All twelve permission bits, whosever the file is.
+pub fn all_bits(stat: &rustix::fs::Stat) -> u32 {
+    from_raw(stat.st_mode) & PERMISSIONS
 }
 
 /// The permission bits of this mode, as the system takes them.

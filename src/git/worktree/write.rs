@@ -1,6 +1,8 @@
 //! Making files and directories in the worktree, beside their places and with their final modes.
 
-use crate::git::repo::platform::{At, access_list, exchange, remove_access_list, rename_away, rename_to_nothing};
+use crate::git::repo::platform::{
+    At, access_list, exchange, remove_access_list, rename_away, rename_to_nothing, set_mode_at,
+};
 use crate::git::worktree::stat::{OPEN, mode_of, permissions};
 use crate::git::worktree::{DIRECTORY, Place, Worktree};
 use crate::model::checkpoint::{FileState, Kind};
@@ -56,7 +58,7 @@ impl Worktree<'_> {
             }
             match &file {
                 Some(file) => set_mode_of(file, to)?,
-                None => rustix::fs::chmodat(&directory, name, permissions(to), AtFlags::empty())?,
+                None => set_mode_at((directory.as_fd(), name), permissions(to))?,
             }
             let there = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
             Ok((there.st_dev, there.st_ino, mode_of(&there)) == (before.st_dev, before.st_ino, to))
@@ -76,7 +78,7 @@ impl Worktree<'_> {
         match openat(&directory, name, flags, Mode::empty()) {
             Ok(fd) => set_mode_of(&fd, mode),
             // Even its owner may not read this file.
-            Err(Errno::ACCESS) => rustix::fs::chmodat(&directory, name, permissions(mode), AtFlags::empty()),
+            Err(Errno::ACCESS) => set_mode_at((directory.as_fd(), name), permissions(mode)),
             Err(error) => Err(error),
         }
         .with_context(|| format!("set the mode of '{path}'"))
@@ -191,7 +193,7 @@ fn while_open(
     if error != Errno::ACCESS || !is_directory || !is_own || mode & OPEN == OPEN {
         return Err(error);
     }
-    let set = |at: At<'_>, mode: u32| rustix::fs::chmodat(at.0, at.1, permissions(mode), AtFlags::empty());
+    let set = |at, mode| set_mode_at(at, permissions(mode));
     set(from, mode | OPEN)?;
     match rename() {
         Ok(()) => set(to, mode),
