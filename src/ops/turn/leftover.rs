@@ -100,10 +100,13 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
         // What the user saved in it is not the turn's.
         let (before, after) = (view.timeline.undone_to(turn.turn)?, view.timeline.checkpoint(turn.turn, Side::After)?);
         let trees = [before.worktree, after.worktree, head, capture.checkpoint.worktree];
-        // Of a file of both its own part is committed.
-        let own = if turn.mode == Mode::Commit { objects.head_tree(&after.head)? } else { after.worktree };
+        // Of a file of both its own part is committed, under this name.
+        let commits = turn.mode == Mode::Commit && !turn.mixed && turn.obstacle.is_none();
+        let [was, own] = [objects.head_tree(&before.head)?, objects.head_tree(&after.head)?];
         for path in &paths {
-            let is_own = has_both(&turn, path) && own != after.worktree;
+            let [was, is] = [was, own].map(|tree| objects.tree_file(tree, path.as_bstr()));
+            let (was, is) = (was?, is?);
+            let is_own = commits && (has_both(&turn, path) || is.is_some() && is != was);
             let after = if is_own { own } else { after.worktree };
             let trees = [trees[0], after, trees[2], trees[3]];
             let names = [path.as_bstr(); 2];
@@ -168,7 +171,7 @@ fn is_left_at(
         return Ok(false);
     }
     let is_kind = |slot: Slot| slot.map(|(kind, _)| kind);
-    if is_kind(before) != is_kind(after) && is_kind(head) != is_kind(now) {
+    if is_kind(before) != is_kind(after) && is_kind(head) != is_kind(now) && is_kind(after) == is_kind(now) {
         return Ok(true);
     }
     let is_converted = match head {
