@@ -323,3 +323,42 @@ fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
         assert_eq!([of("HEAD"), of("HEAD~")], ["", "mine"], "the next turn commits, and before it what is the user's");
     });
 }
+
+/// As git-lfs does it: git has the name of the content, and lines of names tell nothing.
+#[test]
+fn what_the_user_saves_between_calls_is_theirs_in_a_file_of_which_git_has_a_name() {
+    for (last, mine) in [("true", "mine"), ("sed -i s/7/mine2/ both", "mine mine2")] {
+        let repo = Sandbox::new();
+        repo.sh(
+            "mkdir ../store
+             git config filter.f.clean 'd=../store/$$; cat >$d; n=$(git hash-object --no-filters $d); mv $d ../store/$n; echo $n'
+             git config filter.f.smudge 'read n; cat ../store/$n'
+             echo both filter=f >.gitattributes; seq 9 >both; git add .; git commit -qm files",
+        );
+        let of = |commit: &str| {
+            repo.sh(&format!("git cat-file --filters {commit}:both | grep -o '[a-z]*[0-9]*' | grep '[a-z]' | xargs"))
+        };
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "README.txt", "echo its >>README.txt");
+        tick();
+        repo.sh("sed -i s/9/mine/ both");
+        tick();
+        edit(&repo, 2, "both", "sed -i s/1/its/ both");
+        tick();
+        repo.sh(last);
+        tick();
+        hook(&repo, "s", "Stop", &json!({}));
+        assert_eq!(of("HEAD"), "its", "{last}: the agent's line alone");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M both");
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("grep -o 'mine.*' both | sort | xargs; grep its both || :"), mine);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 3, "README.txt", "echo more >>README.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        assert_ne!(of("HEAD~"), "its", "{last}: the next turn commits, and before it what is the user's");
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+    }
+}

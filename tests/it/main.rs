@@ -20,6 +20,7 @@ mod commits;
 mod completions;
 mod concurrency;
 mod conversation;
+mod copied;
 mod copies;
 mod crash;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

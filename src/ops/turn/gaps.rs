@@ -45,6 +45,8 @@ fn unended(view: &View<'_>, turn: &Turn, last: &Checkpoint) -> Result<Vec<(BStri
 /// What changed between two calls, or after the last.
 struct Gap {
     work: Delta,
+    /// The files that it goes from, as a tree.
+    was: ObjectId,
     from: Pointers,
     to: Pointers,
     /// The state then, where something was staged.
@@ -162,9 +164,11 @@ impl Gaps {
             let made = to.uncaptured.iter().filter(|(path, _)| is_new(path)).map(|(_, known)| known.file.clone());
             let made = made.collect();
             let touched = touched_beyond_limits(from, to).into_iter().map(|it| Touched::of(it, to)).collect();
+            let was = from.worktree;
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
             Ok::<_, anyhow::Error>(Gap {
                 work,
+                was,
                 from,
                 to,
                 then,
@@ -217,7 +221,7 @@ impl Gaps {
         gaps.retain(|gap| {
             !gap.work.is_empty() || !gap.beyond.is_empty() || !gap.touched.is_empty() || gap.from != gap.to
         });
-        let files: Vec<_> = gaps.iter().map(|gap| &gap.work.files).collect();
+        let files: Vec<_> = gaps.iter().map(|gap| (gap.was, &gap.work.files)).collect();
         let renames = renamed::find(view, &files, (&base, after))?;
         gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
         Ok(Self { all: gaps, found })
@@ -387,12 +391,12 @@ impl Gaps {
 
     /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Tells of
     /// which files something does.
-    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<BTreeSet<BString>> {
+    pub fn put_files(&self, view: &View<'_>, state: &mut Checkpoint) -> Result<Overlaps> {
         let checkpoints = Checkpoints::new(view.repo);
         let base = state.clone();
         let mut saved = Saved::of(view, &base);
         checkpoints.merging(|merge| self.all.iter().try_for_each(|gap| saved.follow(gap, merge)))?;
-        saved.make_room(view)?;
+        let crowded = saved.make_room(view)?;
         let files: Vec<_> = saved.files.into_iter().collect();
         let mut directories: BTreeMap<BString, Option<u32>> = BTreeMap::new();
         for (gap, (path, change)) in
@@ -421,8 +425,16 @@ impl Gaps {
             let new = gap.beyond.iter().filter(|new| !state.skips(&new.path)).cloned();
             state.skipped.extend(new.collect::<Vec<_>>());
         }
-        Ok(saved.lost)
+        Ok(Overlaps { all: saved.lost, crowded })
     }
+}
+
+/// Files in which the user saved something that overlaps with what calls did.
+pub struct Overlaps {
+    /// All of them.
+    pub all: BTreeSet<BString>,
+    /// Those that are where a file was that calls had deleted, above it or below: only one of the two can be there.
+    pub crowded: BTreeSet<BString>,
 }
 
 /// The files as they are without what calls did.
@@ -495,12 +507,12 @@ impl<'a> Saved<'a> {
     }
 
     /// What the user saved in the place of a file that a call had deleted, below it or above it, overlaps with that: only one of the
-    /// two can be there.
-    fn make_room(&mut self, view: &View<'_>) -> Result<()> {
+    /// two can be there. Tells what that is.
+    fn make_room(&mut self, view: &View<'_>) -> Result<BTreeSet<BString>> {
         let saved = |files: &BTreeMap<BString, Option<FileState>>| -> Vec<BString> {
             files.iter().filter(|(_, file)| file.is_some()).map(|(path, _)| path.clone()).collect()
         };
-        let mut overlaps = Vec::new();
+        let mut crowded = BTreeSet::new();
         for path in saved(&self.files) {
             let mut others: Vec<BString> = parents(path.as_bstr()).map(ToOwned::to_owned).collect();
             let in_base = Objects::new(view.repo).entries_below(self.base.worktree, path.as_bstr())?;
@@ -509,16 +521,16 @@ impl<'a> Saved<'a> {
             others.extend(self.files.keys().filter(|other| other.starts_with(&below)).cloned());
             for other in others {
                 if self.file(&other)?.is_some() {
-                    overlaps.push(path);
+                    crowded.insert(path);
                     break;
                 }
             }
         }
-        for path in overlaps {
-            self.files.remove(&path);
-            self.lost.insert(path);
+        for path in &crowded {
+            self.files.remove(path);
+            self.lost.insert(path.clone());
         }
-        Ok(())
+        Ok(crowded)
     }
 
     fn and_lost(&mut self, path: &BString, follows: Follows) -> Follows {

@@ -13,12 +13,13 @@ use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Checkpoint, FileState, IndexState, Kind};
 use crate::model::merge::{Blobs, Merge, Merged};
+use crate::model::path::parents;
 use crate::model::plan::{AsideMove, Plan};
 use crate::model::pointers::Pointers;
 use crate::model::turn::Turn;
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, is_users_end, tells_all};
+use crate::ops::turn::gaps::{Gaps, Overlaps, is_users_end, tells_all};
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::renamed::CameFrom;
 use crate::ops::turn::states;
@@ -52,6 +53,8 @@ pub struct Theirs {
     pub found: Option<Checkpoint>,
     /// What calls left in files that only the user has changed since.
     left: BTreeMap<BString, Option<FileState>>,
+    /// What they saved where a file was that calls had deleted, above it or below.
+    crowded: BTreeSet<BString>,
     /// What was committed as the turn began, as a tree.
     start: Option<ObjectId>,
     /// What the user committed last in the middle of it, as a tree.
@@ -123,8 +126,8 @@ impl Theirs {
             return Ok(Self { is_told, ..Self::default() });
         }
         gaps.find_checkouts(view, ends.start, false)?;
-        let (goal, staged, overlaps) = goal(view, turn.onto, &led, &gaps, ends)?;
-        turn.overlaps = overlaps.iter().map(|path| exact::encode(path)).collect();
+        let (goal, staged, Overlaps { all, crowded }) = goal(view, turn.onto, &led, &gaps, ends)?;
+        turn.overlaps = all.iter().map(|path| exact::encode(path)).collect();
         let (mut left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
         let by_calls = moved_by_calls(view, ends, &goal)?;
         // What the user had saved in it before a call gave it its name, the call has left there, too.
@@ -146,6 +149,7 @@ impl Theirs {
             start: Some(Objects::new(view.repo).head_tree(&ends.start.head)?),
             onto: turn.onto.map(|onto| Objects::new(view.repo).commit_tree(onto)).transpose()?,
             left,
+            crowded,
             came_from,
             moved: by_calls,
             names,
@@ -181,12 +185,16 @@ impl Theirs {
     ) -> Result<Whose> {
         let checkpoints = Checkpoints::new(view.repo);
         let file = |state: &Checkpoint, path: &BStr| checkpoints.captured_file(state, path);
-        if self.left.is_empty() && self.goal.is_none() {
+        if self.left.is_empty() && self.goal.is_none() && self.crowded.is_empty() {
             return Ok(Whose::Turns);
         }
         let head = parts.head;
         let in_head = |path: &BStr| Objects::new(view.repo).tree_file(head, path);
         let committed = in_head(path)?;
+        // git does not have it: nobody adds it for them.
+        if committed.is_none() && self.crowded.contains(path) {
+            return Ok(Whose::Users);
+        }
         let origin = self.came_from.get(path).filter(|_| committed.is_none()).map(|old| old.as_bstr());
         if let Some(old) = origin
             && file(before, old)?.is_some()
@@ -202,7 +210,7 @@ impl Theirs {
         if let Some(left) = self.left.get(path)
             && (is_at_start()? || committed == left.map(|left| (left.kind, left.id)))
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
-            && checkpoints.has_room(after, path)?
+            && (checkpoints.has_room(after, path)? || self.has_room_beside_theirs(view, after, path)?)
         {
             return Ok(Whose::Both(left.map(Part::as_in_worktree)));
         }
@@ -239,6 +247,14 @@ impl Theirs {
             return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
         parts.part_of(view, path, [was, saved, now], origin.map_or(Ok(committed), in_head)?)
+    }
+
+    /// Whether a file can be at a path beside what is committed: in its way is only what the user saved where it was.
+    fn has_room_beside_theirs(&self, view: &View<'_>, after: &Checkpoint, path: &BStr) -> Result<bool> {
+        let below = Objects::new(view.repo).entries_below(after.worktree, path)?;
+        let above = parents(path).map(ToOwned::to_owned).filter(|above| self.crowded.contains(above));
+        let mut in_the_way = below.into_iter().map(|(below, _)| below).chain(above).peekable();
+        Ok(in_the_way.peek().is_some() && in_the_way.all(|path| self.crowded.contains(&path)))
     }
 
     /// Whether what is committed of a path is the user's own: they have changed it back since.
@@ -291,10 +307,14 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
             Some(ready) => ready,
             none => none.insert(Index::new(view.repo).conversion(&self.capture.index)?),
         };
-        let is_gits = conversion.converts_with(path, ours)?;
-        let content = |file: FileState| {
-            if is_gits { Index::new(view.repo).converted(path, file.id) } else { Ok(file.id) }
-        };
+        let converted = |file: FileState| Index::new(view.repo).converted(path, file.id);
+        let mut ours = ours;
+        let mut is_gits = conversion.converts_with(path, ours)?;
+        // As the file has it, where that is known of what is committed: git may have no more of it than a name.
+        if let Some(was) = was.filter(|was| is_gits && converted(*was).is_ok_and(|id| id == ours)) {
+            (ours, is_gits) = (was.id, false);
+        }
+        let content = |file: FileState| if is_gits { converted(file) } else { Ok(file.id) };
         // Where the filter is gone, git stages none of it: that is said where it is to be staged.
         let (Ok(base), Ok(theirs)) = (content(saved), content(now)) else { return Ok(Whose::Turns) };
         let blobs = Blobs { base, ours, theirs };
@@ -412,10 +432,10 @@ fn goal(
     led: &Pointers,
     gaps: &Gaps,
     ends: Ends<'_>,
-) -> Result<(Checkpoint, BTreeSet<BString>, BTreeSet<BString>)> {
+) -> Result<(Checkpoint, BTreeSet<BString>, Overlaps)> {
     let mut goal = ends.before.clone();
-    let overlaps = gaps.put_files(view, &mut goal)?;
-    let overlaps = gaps.followed(view, &overlaps, (ends.before, ends.after))?;
+    let mut overlaps = gaps.put_files(view, &mut goal)?;
+    overlaps.all = gaps.followed(view, &overlaps.all, (ends.before, ends.after))?;
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -479,7 +499,7 @@ pub fn with_saved(
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
     let overlaps = gaps.put_files(view, &mut state)?;
-    let overlaps = gaps.followed(view, &overlaps, (base, after))?;
+    let overlaps = gaps.followed(view, &overlaps.all, (base, after))?;
     state.operation = gaps.operation(state.operation);
     gaps.led(view, Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;

@@ -9,9 +9,11 @@
 //! ```
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,17 +57,35 @@ impl Renames {
 /// The paths in the beginning of files with other names, by these.
 pub type CameFrom = BTreeMap<BString, BString>;
 
-/// Which files the user gave other names in each of their changes, where calls have changed one of them before or have later.
-pub fn find(view: &View<'_>, changes: &[&Files], ends: (&Checkpoint, &Checkpoint)) -> Result<Vec<Renames>> {
+/// Which files the user gave other names in each of their changes, where calls have changed one of them before or have later. Each
+/// comes with the files that it goes from, as a tree.
+pub fn find(view: &View<'_>, changes: &[(ObjectId, &Files)], ends: (&Checkpoint, &Checkpoint)) -> Result<Vec<Renames>> {
+    let (was, changes): (Vec<ObjectId>, Vec<&Files>) = changes.iter().copied().unzip();
     let mut found = vec![Renames::default(); changes.len()];
-    if !are_of_both(view, changes, ends)? {
+    if !are_of_both(view, &changes, ends)? {
         return Ok(found);
     }
+    // What calls put there since, as a copy, was not there to get another name.
+    let was_there = |at: usize, path: &BString, file: Option<FileState>| {
+        let there = Objects::new(view.repo).tree_file(was[at], path.as_bstr())?;
+        Ok::<_, anyhow::Error>(there == file.map(|file| (file.kind, file.id)))
+    };
     let checkpoints = Checkpoints::new(view.repo);
     for (files, renames) in changes.iter().zip(&mut found) {
         renames.note(files, checkpoints.came_from(files)?);
     }
-    // Where a call names its file only that one is looked at: the other name is seen later.
+    note_apart(view, &changes, was_there, &mut found)?;
+    note_passing(view, &changes, was_there, ends.1, &mut found)?;
+    Ok(found)
+}
+
+/// Notes those of which the one name was looked at before the other: where a call names its file only that one is.
+fn note_apart(
+    view: &View<'_>,
+    changes: &[&Files],
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    found: &mut [Renames],
+) -> Result<()> {
     let mut seen: BTreeMap<&BString, usize> = BTreeMap::new();
     for (at, files) in changes.iter().enumerate() {
         for (path, change) in files.iter().filter(|(path, _)| !is_in(&found[at], path)) {
@@ -74,24 +94,40 @@ pub fn find(view: &View<'_>, changes: &[&Files], ends: (&Checkpoint, &Checkpoint
             }
         }
     }
-    let rest: Files = seen.iter().map(|(path, at)| ((*path).clone(), changes[*at][*path].clone())).collect();
-    for (new, old) in checkpoints.came_from(&rest)? {
+    let mut rest: Files = seen.iter().map(|(path, at)| ((*path).clone(), changes[*at][*path].clone())).collect();
+    let pairs = loop {
+        let pairs = Checkpoints::new(view.repo).came_from(&rest)?;
+        let was_put = |(new, old): &(&BString, &BString)| -> Result<bool> {
+            Ok(!was_there(seen[*new].min(seen[*old]), old, rest[*old].from)?)
+        };
+        let put = pairs.iter().find_map(|pair| was_put(&pair).map(|is| is.then_some(pair)).transpose()).transpose()?;
+        let Some((new, old)) = put else { break pairs };
+        // Nor is what is there now the other one then.
+        rest.retain(|path, _| path != new && path != old);
+    };
+    for (new, old) in pairs {
         let (came, gone) = (seen[&new], seen[&old]);
         found[gone].gone.insert(old.clone());
         found[came].came.insert(new, Origin { file: rest[&old].from, path: old });
     }
-    note_passing(view, changes, ends.1, &mut found)?;
-    Ok(found)
+    Ok(())
 }
 
 /// Notes the names that came and went: the old name was not looked at before the file was there again.
-fn note_passing(view: &View<'_>, changes: &[&Files], after: &Checkpoint, found: &mut [Renames]) -> Result<()> {
+fn note_passing(
+    view: &View<'_>,
+    changes: &[&Files],
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    after: &Checkpoint,
+    found: &mut [Renames],
+) -> Result<()> {
     for (at, files) in changes.iter().enumerate() {
         let new = files.iter().filter(|(path, change)| change.from.is_none() && !is_in(&found[at], path));
         for (path, file) in new.filter_map(|(path, change)| Some((path, change.to?))).collect::<Vec<_>>() {
-            let was_there = |(old, change): &(&BString, &Change<_>)| *old != path && change.from == Some(file);
-            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(was_there) else { continue };
-            if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some() {
+            let had_it = |(old, change): &(&BString, &Change<_>)| *old != path && change.from == Some(file);
+            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(had_it) else { continue };
+            let is_there = Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some();
+            if is_there || !was_there(at, old, Some(file))? {
                 continue;
             }
             found[at].came.insert(path.clone(), Origin { path: old.clone(), file: Some(file) });
