@@ -4,7 +4,7 @@
 
 use crate::git::repo::platform::{At, Inodes, make_node, open_up, set_mode_at};
 use crate::git::worktree::DIRECTORY;
-use crate::git::worktree::extents::{copy_content, has_same_content};
+use crate::git::worktree::extents::{Stops, copy_content, has_same_content};
 use crate::git::worktree::look::number;
 use crate::git::worktree::stat::{OPEN, all_bits, permissions, stamped};
 use crate::git::worktree::write::set_mode_of;
@@ -18,9 +18,6 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-
-/// Whether to stop: it may take long.
-pub type Stops<'a> = &'a dyn Fn() -> Result<()>;
 
 /// Copies a file, a link, or a directory with all below it, with modes and times, to where nothing is; on stable storage
 /// when this returns, but for its own name. Nobody else may read the copy before it has its modes.

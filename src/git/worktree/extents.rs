@@ -1,11 +1,13 @@
 //! The content of files, piece by piece. Where there is a hole nothing is read, and nothing is written.
 
-use crate::git::worktree::across::Stops;
 use anyhow::Result;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+
+/// Whether to stop: it may take long.
+pub type Stops<'a> = &'a dyn Fn() -> Result<()>;
 
 /// How much is copied or compared before anybody is asked again whether to go on.
 pub const PIECE: usize = 1 << 20;
