@@ -404,3 +404,34 @@ fn a_turn_that_dropped_what_the_user_had_stashed_is_no_matter_of_age() {
     repo.sh("echo mine >README.txt; echo new >new.txt");
     assert_eq!(gone(&repo, &["gc", "--keep", "now"]), serde_json::json!([1]), "files have it now");
 }
+
+/// git keeps such an entry, and shows no list.
+#[test]
+fn a_stash_entry_that_its_reflog_does_not_know_is_lost_by_no_undo() {
+    for rest in ["true", "git stash drop -q"] {
+        let repo = Sandbox::new();
+        repo.sh("echo one >one; echo two >two; git add .; git commit -qm files; echo mine >>one; git stash -q");
+        let mine = repo.git(["rev-parse", "refs/stash"]);
+        repo.sh("git reflog expire --expire=now --all");
+        repo.agent(&format!("echo its >>two; git stash -q; {rest}; echo more >>two"));
+        repo.undo();
+        assert_eq!(repo.git(["rev-parse", "refs/stash"]), mine, "{rest}");
+        assert_eq!(repo.git(["stash", "list", "--format=%H"]), mine, "{rest}: and it is in the list again");
+        repo.redo();
+        repo.undo();
+        repo.sh("git gc -q --prune=now");
+        assert_eq!(repo.git(["stash", "show", "-p", "-U0"]).lines().last(), Some("+mine"), "{rest}");
+    }
+}
+
+#[test]
+fn an_undo_leaves_a_later_stash_entry_of_which_the_reflog_was_wiped() {
+    let repo = Sandbox::new();
+    repo.sh("echo one >one; git add .; git commit -qm files; echo mine >>one; git stash -q");
+    repo.agent("git stash pop -q");
+    repo.sh("echo more >>one; git stash -q; rm .git/logs/refs/stash");
+    let later = repo.git(["rev-parse", "refs/stash"]);
+    repo.undo();
+    assert_eq!(repo.git(["stash", "list", "--format=%H"]).lines().count(), 2, "its own, and the later one");
+    assert!(repo.git(["stash", "list", "--format=%H"]).contains(&later));
+}

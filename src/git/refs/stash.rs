@@ -1,7 +1,6 @@
 //! The stash list, entry by entry. git drops entries by number only, so that one which comes in between is dropped instead of
 //! the one that was meant; and what it leaves when it is killed is like what a living git has. So it is written here.
 
-use crate::error::{Code, Refusal};
 use crate::git::refs::lockfile::{PACKED, RefLocks};
 use crate::git::refs::read::Moment;
 use crate::git::refs::transaction::{content, log_line};
@@ -18,11 +17,28 @@ use gix::refs::file::log::iter::forward;
 use std::time::Duration;
 
 impl Refs<'_> {
-    /// The stash list, newest first.
+    /// The stash list, newest first. Where its reflog does not know what the ref is at, as it was wiped, that is the newest.
     pub fn stash(&self) -> Result<Vec<StashEntry>> {
-        if self.ref_id(STASH)?.is_none() {
-            return Ok(Vec::new());
+        let Some(top) = self.ref_id(STASH)? else { return Ok(Vec::new()) };
+        let mut list = self.logged_stash()?;
+        if list.iter().all(|entry| entry.id != top)
+            && let Ok(unlogged) = self.unlogged(top)
+        {
+            list.insert(0, unlogged);
         }
+        Ok(list)
+    }
+
+    /// An entry as `git stash` logs it: as its commit was made.
+    fn unlogged(&self, id: ObjectId) -> Result<StashEntry> {
+        let commit = self.repo.find_commit(id)?;
+        let committer = commit.committer()?;
+        let [name, email, message] =
+            [committer.name, committer.email, commit.message()?.summary().as_ref()].map(|text| lossless::encode(text));
+        Ok(StashEntry { id, name, email, date: committer.time()?.to_string(), message })
+    }
+
+    fn logged_stash(&self) -> Result<Vec<StashEntry>> {
         let log = self.log_text(STASH)?.unwrap_or_default();
         let mut list = Vec::new();
         for line in forward(&log) {
@@ -63,7 +79,7 @@ impl Refs<'_> {
             self.delete(&locks, &[STASH])?;
         } else if let Some(newest) = list.first() {
             let log = self.repo.log_file(STASH);
-            if list != now {
+            if list != self.logged_stash()? {
                 log.parent()
                     .map_or(Ok(()), |above| self.repo.sharing().make_directories(above))
                     .context("make the directory of the stash list")?;
@@ -82,7 +98,7 @@ impl Refs<'_> {
         &self,
         change: &Change<Vec<StashEntry>>,
     ) -> Result<(RefLocks<'_>, Vec<StashEntry>, Option<ObjectId>)> {
-        let known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
+        let known = |id| change.from.iter().chain(&change.to).find(|entry| entry.id == id);
         let mut left = MOMENTS;
         loop {
             let locks = if self.repo.has_tables() {
@@ -92,15 +108,19 @@ impl Refs<'_> {
                 locks.take(STASH)?;
                 locks
             };
-            let (now, top) = (self.stash()?, self.ref_id(STASH)?);
+            let (mut now, top) = (self.stash()?, self.ref_id(STASH)?);
             // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
-            let lost = top.filter(|top| now.first().is_none_or(|first| first.id != *top) && !known(*top));
-            let Some(lost) = lost else { return Ok((locks, now, top)) };
-            if left == 0 {
-                let message = format!("refs/stash is at {lost}, which its reflog does not know");
-                let hint =
-                    format!("run 'git branch saved-stash {lost}' to keep it, then 'git update-ref -d refs/stash'");
-                return Err(Refusal::new(Code::Conflict, message).hint(hint).into());
+            let unlogged = match self.logged_stash()?.first().map(|first| first.id) {
+                logged if logged == top => None,
+                _ => now.first_mut().filter(|first| Some(first.id) == top),
+            };
+            let known = unlogged.as_ref().and_then(|first| known(first.id));
+            let is_strange = unlogged.is_some() && known.is_none();
+            if let (Some(first), Some(known)) = (unlogged, known) {
+                first.clone_from(known);
+            }
+            if !is_strange || left == 0 {
+                return Ok((locks, now, top));
             }
             drop(locks);
             left -= 1;

@@ -633,12 +633,6 @@ pub(super) const CASES: &[Case] = &[
         "grep g f",
     ),
     case(
-        "refs/stash is at …, which its reflog does not know",
-        "echo s >>README.txt; git stash -q; ghost 'git stash pop -q'; echo t >>README.txt; git stash -q; rm .git/logs/refs/stash",
-        "oxundo undo",
-        "git stash list | grep stash && git log -1 --format=%s saved-stash",
-    ),
-    case(
         "your own changes in … build on what a turn did there",
         "echo mine >>one; turn 'echo 3 >three'",
         "oxundo squash 1..",
