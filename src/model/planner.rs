@@ -224,6 +224,16 @@ struct Planner<'a, 'm> {
     turns: Vec<u64>,
 }
 
+/// A stash list with the entries of a change as that has them: what the reflog does not know any more is read out of its commit.
+fn as_known(now: Vec<StashEntry>, change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
+    let known: Vec<&StashEntry> = change.from.iter().chain(&change.to).collect();
+    let as_there = |entry: StashEntry| match known.iter().find(|other| other.id == entry.id) {
+        Some(other) if !known.contains(&&entry) => (*other).clone(),
+        _ => entry,
+    };
+    now.into_iter().map(as_there).collect()
+}
+
 /// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
 /// other entry stays. What the user had dropped before the last walk stays dropped.
 fn merged_stash(
@@ -231,6 +241,7 @@ fn merged_stash(
     change: &Change<Vec<StashEntry>>,
     remembered: Option<&Change<Vec<StashEntry>>>,
 ) -> Vec<StashEntry> {
+    let now = remembered.into_iter().chain([change]).fold(now.to_vec(), as_known);
     if let Some(was) = remembered.filter(|was| now == was.from) {
         return was.to.clone();
     }
@@ -1297,6 +1308,10 @@ mod tests {
         let now = [entry(9), entry(2), entry(1)];
         assert_eq!(merged_stash(&now, &change, None), [entry(3), entry(9), entry(1)]);
         assert_eq!(merged_stash(&[], &change, None), [entry(3)], "what is gone already is no obstacle");
+        let unlogged = |n| StashEntry { message: "read out of its commit".into(), ..entry(n) };
+        let mut wiped = change.from.clone();
+        wiped[0] = unlogged(2);
+        assert_eq!(merged_stash(&wiped, &change, None), change.to, "its reflog was wiped: it is the same entry");
     }
 
     #[test]

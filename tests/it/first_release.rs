@@ -9,6 +9,8 @@ fn recorded() -> Sandbox {
     repo.git_fed(&["fast-import", "--quiet"], include_bytes!("fixtures/first-release.export"));
     repo.sh("git symbolic-ref HEAD refs/heads/other; git reset -q --hard");
     repo.write("ghost", "ghost\n").write("mine", "mine\n");
+    // An export has no reflog, and git lists no entry of the stash without it.
+    repo.sh("s=$(git rev-parse refs/stash); git update-ref -d refs/stash; git stash store -m \"$(git log -1 --format=%s $s)\" $s");
     repo
 }
 
