@@ -178,3 +178,55 @@ fn what_the_user_saves_in_a_file_that_a_call_renamed_is_theirs_in_the_next_promp
         assert!(!repo.oxundo(["status"]).out().contains("made no commits"), "{rename}");
     }
 }
+
+#[test]
+fn a_file_that_a_call_renamed_and_the_user_gives_its_name_back_is_what_it_was() {
+    let first = ('e', "F sed -i 's/^line 3$/AGENT1/' F");
+    let saves = ('u', "sed -i 's/^line 30$/USER1/' a");
+    let makes = ('u', "mkdir ud; echo USER1 >ud/k; ln -s nowhere ud/l");
+    let cases: [Case<'_>; 9] = [
+        ("new files", &[first, makes, ('a', "mv ud G"), ('u', "mv G ud")], "?? ud/", "USER1 "),
+        ("what was saved", &[first, saves, ('a', "mv a G"), ('u', "mv G a")], " M a", "USER1 "),
+        ("by git", &[first, saves, ('a', "git mv a G"), ('u', "git mv G a")], " M a", "USER1 "),
+        (
+            "and saved again",
+            &[first, saves, ('a', "mv a G"), ('u', "mv G a; sed -i 's/^line 40$/USER2/' a")],
+            " M a",
+            "USER1 USER2 ",
+        ),
+        ("a link in its place", &[first, ('u', "ln -sf c a"), ('a', "mv a G"), ('u', "mv G a")], " T a", ""),
+        ("nothing was saved", &[first, ('a', "git mv a G"), ('u', "git mv G a")], "", ""),
+        ("a directory", &[first, ('a', "git mv d D"), ('u', "git mv D d")], "", ""),
+        ("by another name", &[first, ('a', "git mv a G"), ('u', "git mv G H; git mv H a")], "", ""),
+        ("committed by the agent", &[first, ('a', "git mv a G; git commit -qm own"), ('u', "git mv G a")], "", ""),
+    ];
+    check_all(
+        cases.map(|(name, story, status, users)| (name.to_owned(), (story, status, users))),
+        |(story, status, users)| {
+            let repo = told(story);
+            assert_eq!(repo.sh("git status --porcelain"), *status, "nothing of it is committed");
+            assert_eq!(committed(&repo), "AGENT1 ");
+            let after = repo.state();
+            repo.undo();
+            assert_eq!(repo.sh("git status --porcelain"), *status, "it is in the index as it was");
+            assert_eq!(there(&repo), *users);
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        },
+    );
+}
+
+#[test]
+fn what_the_user_saves_where_a_call_put_a_new_file_of_theirs_over_one_of_gits_stays_uncommitted() {
+    for moves in ["mv new a", "mv a old; mv new a"] {
+        let repo = told(&[
+            ('e', "F sed -i 's/^line 3$/AGENT1/' F"),
+            ('u', "seq -f 'new %g' 30 >new"),
+            ('a', moves),
+            ('u', "sed -i 's/new 20/USER6/' a"),
+        ]);
+        assert_eq!(committed(&repo), "AGENT1 ", "{moves}");
+        assert_eq!(repo.sh("git status --porcelain -- a"), " M a", "{moves}");
+        repo.refuses(&["undo"], "conflict");
+    }
+}

@@ -130,8 +130,18 @@ impl Theirs {
         turn.overlaps = all.iter().map(|path| exact::encode(path)).collect();
         let (mut left, came_from) = (gaps.left_by_calls(view, (ends.before, ends.after))?, gaps.came_from());
         let by_calls = moved_by_calls(view, ends, &goal)?;
-        // What the user had saved in it before a call gave it its name, the call has left there, too.
-        left.retain(|path, _| !by_calls.get(path).is_some_and(|old| gaps.have(old)));
+        let tree = Objects::new(view.repo).head_tree(&ends.start.head)?;
+        // What the user had saved in it before a call gave it its name, the call has left there, too; but for a file that git does
+        // not have, over one that it has.
+        let is_over = |(path, old): (&BString, &BString)| {
+            let is_there = Checkpoints::new(view.repo).captured_file(ends.before, path.as_bstr())?.is_some();
+            Ok::<_, anyhow::Error>(is_there && !Objects::new(view.repo).tree_has_entry(tree, old.as_bstr())?)
+        };
+        for (path, old) in by_calls.iter().filter(|(_, old)| gaps.have(old)) {
+            if !is_over((path, old))? {
+                left.remove(path);
+            }
+        }
         let is_nothing = staged.is_empty()
             && led == start
             && goal.skipped == ends.before.skipped
@@ -146,7 +156,7 @@ impl Theirs {
             staged,
             moves,
             found,
-            start: Some(Objects::new(view.repo).head_tree(&ends.start.head)?),
+            start: Some(tree),
             onto: turn.onto.map(|onto| Objects::new(view.repo).commit_tree(onto)).transpose()?,
             left,
             crowded,

@@ -76,7 +76,24 @@ pub fn find(view: &View<'_>, changes: &[(ObjectId, &Files)], ends: (&Checkpoint,
     }
     note_apart(view, &changes, was_there, &mut found)?;
     note_passing(view, &changes, was_there, ends.1, &mut found)?;
+    note_back(view, &changes, ends.0, &mut found)?;
     Ok(found)
+}
+
+/// A file that a call had given another name, and that has its own again, is what it was: the other was the call's.
+fn note_back(view: &View<'_>, changes: &[&Files], before: &Checkpoint, found: &mut [Renames]) -> Result<()> {
+    let in_beginning = |path: &BString| Checkpoints::new(view.repo).captured_file(before, path.as_bstr());
+    for (at, renames) in found.iter_mut().enumerate() {
+        let earlier = |path: &BString| changes[..at].iter().rev().find_map(|files| files.get(path));
+        for (path, origin) in &mut renames.came {
+            let was = earlier(path).map_or_else(|| in_beginning(path), |change| Ok(change.to))?;
+            let is_of_calls = earlier(&origin.path).is_none() && in_beginning(&origin.path)?.is_none();
+            if is_of_calls && was.is_some() && was == origin.file && changes[at][path].from.is_none() {
+                origin.path.clone_from(path);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Notes those of which the one name was looked at before the other: where a call names its file only that one is.
@@ -173,7 +190,9 @@ pub fn came_from<'g>(changes: impl Iterator<Item = &'g Renames>) -> CameFrom {
         }
         for (new, Origin { path: old, .. }) in &renames.came {
             let origin = gone.get(old).or_else(|| was.get(old)).unwrap_or(old);
-            known.insert(new.clone(), origin.clone());
+            if origin != new {
+                known.insert(new.clone(), origin.clone());
+            }
         }
     }
     known
