@@ -41,8 +41,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     }
     // As git switches no branch then: what is in progress is to be committed on this one.
     check_not_in_progress(view.repo)?;
-    let full_name = new_name(view, name, words)?;
     let (turn, mut goal) = start(view, words)?;
+    let full_name = new_name(view, name, words)?;
     let as_made = as_made_anew(view, words, turn, &mut goal)?;
     let step = StepName::parse(words).filter(|_| turn.is_none() && !view.timeline.state.named.contains_key(words));
     let walked = match (turn, step) {

@@ -62,7 +62,10 @@ pub fn check_commits(
         let hidden = begins_at.map_or_else(|| staying_tips(forward, &then), |from| vec![from]);
         walk.check(&name, &hidden, at)?;
         let tips = [now.branches.get(&name).copied().or(now.head.commit), Some(at)];
-        check_begins(view, range, turn, &name, begins_at.filter(|from| *from != at), tips)?;
+        // What has the name of a branch that the turn makes is in its way, wherever it is.
+        let is_made = leg.start.head.stack() != name && !leg.start.branches.contains_key(&name);
+        let begins_at = begins_at.filter(|from| *from != at && !is_made);
+        check_begins(view, range, turn, &name, begins_at, tips)?;
         check_is_there(view, &range.turns[range.turns.len() - 1], goal)?;
     }
     Ok(())
@@ -548,14 +551,17 @@ pub fn check_branches(view: &View<'_>, plan: &Plan) -> Result<()> {
 
 fn check_checked_out(view: &View<'_>, plan: &Plan, to: Option<&String>) -> Result<()> {
     let elsewhere = Refs::new(view.repo).branches_elsewhere()?;
-    let taken = plan.branches.iter().map(|branch| &branch.name).chain(to).find_map(|name| {
-        let place = elsewhere.get(name)?;
-        Some((short_branch(name), place))
-    });
+    let taken =
+        plan.branches.iter().map(|branch| &branch.name).chain(to).find_map(|name| Some((name, elsewhere.get(name)?)));
     let Some((name, place)) = taken else { return Ok(()) };
-    let message = format!("'{name}' is checked out in another worktree, at '{place}'");
-    let directory = shell_word(place.as_bytes());
-    let hint = format!("run 'git -C {directory} switch --detach' to free it, then the same command again");
+    let (shown, directory) = (short_branch(name), shell_word(place.as_bytes()));
+    let message = format!("'{shown}' is checked out in another worktree, at '{place}'");
+    // Without a commit there is nothing to be detached at.
+    let leave = match Refs::new(view.repo).ref_id(name)? {
+        Some(_) => "switch --detach".to_owned(),
+        None => format!("switch -c {}", branch_word(&format!("{name}-kept"))),
+    };
+    let hint = format!("run 'git -C {directory} {leave}' to free it, then the same command again");
     Err(Refusal::new(Code::Branch, message).hint(hint).into())
 }
 

@@ -21,8 +21,7 @@ use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
-use crate::ops::undo::range::is_done_at;
-use crate::ops::undo::range::{Direction, TurnRange};
+use crate::ops::undo::range::{self, Direction, TurnRange, is_done_at};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -152,7 +151,8 @@ impl Way {
             leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
                 if refs == RefMoves::Move && leg.start.head.branch != head.branch {
-                    let refusal = on_other_branch(view, turn, &leg.start, &legs.renamed)?;
+                    let first = undone_first(view, range, at);
+                    let refusal = on_other_branch(view, turn, &leg.start, &legs.renamed, &first)?;
                     return Err(behind_others(view, refusal, range, at)?.into());
                 }
                 head = leg.goal.head.clone();
@@ -370,9 +370,21 @@ fn behind_others(view: &View<'_>, mut refusal: Refusal, range: &TurnRange, at: u
     Ok(refusal)
 }
 
+/// The beginning of a line that undoes what is undone before this turn is redone: to switch before that would leave it.
+fn undone_first(view: &View<'_>, range: &TurnRange, at: usize) -> String {
+    let last = range.turns[..range.back].last().filter(|_| at >= range.back);
+    last.map_or_else(String::new, |last| format!("oxundo undo --to {} && ", range::below(view, last).unwrap_or(0)))
+}
+
 /// The refusal for a turn that has switched branches, or has moved the one that HEAD is on beside another, where HEAD is not on the
-/// one on which the walk enters it.
-fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[Renamed]) -> Result<Refusal> {
+/// one on which the walk enters it; with how a line begins that leads there.
+fn on_other_branch(
+    view: &View<'_>,
+    turn: &Turn,
+    state: &Checkpoint,
+    renamed: &[Renamed],
+    first: &str,
+) -> Result<Refusal> {
     if let Some(refusal) = over_since(view, turn, state)? {
         return Ok(refusal);
     }
@@ -406,11 +418,11 @@ fn on_other_branch(view: &View<'_>, turn: &Turn, state: &Checkpoint, renamed: &[
         format!("turn {} switched branches, and HEAD is not on {wanted}, where it is to be", turn.turn)
     };
     if start.branch.is_none() {
-        return Ok(Refusal::new(Code::Branch, message).hint("run 'git switch --detach' first"));
+        return Ok(Refusal::new(Code::Branch, message).hint(format!("run '{first}git switch --detach' first")));
     }
     let switch = switching::line(view, branch, start.commit)?;
     let hint = match switch {
-        Some(switch) => format!("run '{switch}' first"),
+        Some(switch) => format!("run '{first}{switch}' first"),
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
     Ok(Refusal::new(Code::Branch, message).hint(hint))

@@ -261,6 +261,12 @@ pub(super) const CASES: &[Case] = &[
         "! git rev-parse -q --verify theirs",
     ),
     case(
+        "turn … switched branches, and HEAD is not on …, where it is to be",
+        "git branch side HEAD~1; turn 'git switch -qc theirs; echo 3 >three'; oxundo -q undo; git switch -q --detach; ghost 'git branch z'; ghost 'git switch -q side; echo 4 >four'",
+        "oxundo redo --to 3",
+        "test -e three",
+    ),
+    case(
         "turn … began …, and the turns below it are those of …",
         "oxundo -q branch x 1",
         "oxundo undo --steps 2",
@@ -295,6 +301,12 @@ pub(super) const CASES: &[Case] = &[
         // Of two that were merged the later one's line is HEAD's.
         "git switch -qc third HEAD~1; turn 'echo 3 >n3; git add n3; GIT_COMMITTER_DATE=2001-01-01T00:00:00Z git commit -qm c3'; git switch -q -; git merge -q --no-ff -m mg third; turn 'echo 4 >n4'",
         "oxundo undo --revert --to 3",
+    ),
+    case(
+        "'…' is not where the turn left it",
+        "turn 'git switch -qc theirs; echo 3 >three'; oxundo -q undo; git branch theirs HEAD~1",
+        "oxundo redo",
+        "test -e three",
     ),
     case(
         "'…' is not where the turn left it",
@@ -427,7 +439,14 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e three",
     ),
+    case(
+        "'…' is checked out in another worktree, at '…'",
+        "git worktree add -qb w '../it is'; git -C '../it is' switch -q --orphan o; git switch -q --orphan o; echo u >u; turn 'git switch -qc p; echo 3 >three'",
+        "oxundo undo",
+        "! test -e three",
+    ),
     case("there is a branch '…' already", "", "oxundo branch main 1", "! test -e two"),
+    none("there is no turn '…' here", "", "oxundo branch main 99"),
     case(
         "there is a branch '…', beside which git cannot keep one '…'",
         "",
