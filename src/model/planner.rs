@@ -452,7 +452,9 @@ impl Planner<'_, '_> {
         };
         for (old, change) in &turn.delta.files {
             let ((Some(from), None), Some(now)) = (led(old, change), self.file_at(old)) else { continue };
-            if now == from || !matches!(self.occupant(old), Occupant::File(_)) {
+            // An earlier turn of the walk may have given it this name.
+            let is_file = self.went_along.contains(old) || matches!(self.occupant(old), Occupant::File(_));
+            if now == from || !is_file {
                 continue;
             }
             let same = |state: Option<FileState>| state.is_some_and(|state| state.same_content(&from));
@@ -1254,6 +1256,9 @@ mod tests {
         assert_eq!(plan_of(&[in_doubt], &edited).expect_err("which of them was it?").paths, ["new"]);
         let changed = delta(&[("new", Some(file(1)), None), ("old", None, Some(file(2)))]);
         assert_eq!(plan_of(&[changed], &edited).expect_err("it was not only renamed").paths, ["new"]);
+        let twice = [renamed.clone(), delta(&[("old", Some(file(1)), None), ("oldest", None, Some(file(1)))])];
+        let plan = plan_of(&twice, &edited).expect("no obstacle");
+        assert_eq!(plan.files.iter().map(|file| file.path.as_bstr()).collect::<Vec<_>>(), ["new", "oldest"]);
     }
 
     #[test]

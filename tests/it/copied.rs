@@ -230,3 +230,13 @@ fn what_the_user_saves_where_a_call_put_a_new_file_of_theirs_over_one_of_gits_st
         repo.refuses(&["undo"], "conflict");
     }
 }
+
+#[test]
+fn what_the_user_saved_goes_along_over_several_turns_that_renamed_its_file() {
+    let repo = told(&[('a', "mv F G"), ('p', ""), ('a', "mv G H"), ('p', ""), ('u', "sed -i 's/^line 31$/USER1/' H")]);
+    let after = repo.state();
+    repo.oxundo(["undo", "--steps", "2"]).success();
+    assert_eq!(repo.sh("git status --porcelain; grep -rl USER1 --exclude-dir=.git ."), " M F\n./F");
+    repo.oxundo(["redo", "--steps", "2"]).success();
+    repo.state().assert_is(&after, "redo");
+}
