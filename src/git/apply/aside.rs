@@ -194,7 +194,8 @@ impl<'a> Aside<'a> {
         let from = self.beside()?.context("it is there")?;
         let half = self.half();
         let before = across::stamp(from.at())?;
-        across::copy(from.at(), by_path(&half), &|| self.check_stop())?;
+        across::copy(from.at(), by_path(&half), &|| self.check_stop())
+            .with_context(|| format!("copy '{}' to '{}'", self.path(), self.store.display()))?;
         if !across::is_same(from.at(), by_path(&half), &|| self.check_stop())? || across::stamp(from.at())? != before {
             return Err(changed_meanwhile(self.path()));
         }
@@ -208,6 +209,7 @@ impl<'a> Aside<'a> {
         let coming = self.coming()?.with_context(|| format!("'{}' has no directory to be in", self.path()))?;
         let (from, to) = (by_path(&self.store), coming.at());
         let copied = across::copy(from, to, &|| self.check_stop())
+            .with_context(|| format!("copy '{}' back from '{}'", self.path(), self.store.display()))
             .and_then(|()| across::is_same(from, to, &|| self.check_stop()))
             .and_then(|same| if same { Ok(()) } else { Err(changed_meanwhile(self.path())) })
             .and_then(|()| self.worktree().put(self.path(), &Spot::Beside(self.coming_name())))

@@ -30,7 +30,6 @@ pub fn copy(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
         FileType::Symlink => copy_link(from, to, &about),
         other => make_special(to, other, &about),
     }
-    .with_context(|| format!("copy '{}'", from.1.display()))
 }
 
 fn copy_directory(from: At<'_>, to: At<'_>, about: &Stat, stops: Stops<'_>) -> Result<()> {
@@ -43,7 +42,8 @@ fn copy_directory(from: At<'_>, to: At<'_>, about: &Stat, stops: Stops<'_>) -> R
         bail!("another directory has come there");
     }
     for name in names(&there)? {
-        copy((there.as_fd(), &name), (made.as_fd(), &name), stops)?;
+        copy((there.as_fd(), &name), (made.as_fd(), &name), stops)
+            .with_context(|| format!("copy '{}' of it", name.display()))?;
     }
     complete(&made, about)
 }
