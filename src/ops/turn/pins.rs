@@ -22,12 +22,10 @@ pub fn pin_displaced(repo: &Repo, state: &mut Timeline, delta: &Delta) -> Result
         moves.push((detached(from), to.commit.filter(|_| from.branch.is_none())));
         moves.push((None, detached(to)));
     }
-    // Only its reflog line keeps a stash entry, and one git command deletes that: entries that a turn
-    // touched stay pinned.
+    // Only its reflog line keeps a stash entry, and one git command deletes that: the entries of a list that a turn changed stay
+    // pinned.
     if let Some(Change { from, to }) = &delta.stash {
-        let went = from.iter().filter(|entry| !to.contains(entry));
-        let came = to.iter().filter(|entry| !from.contains(entry));
-        went.chain(came).for_each(|entry| state.pin(entry.id));
+        from.iter().chain(to).for_each(|entry| state.pin(entry.id));
     }
     let objects = Objects::new(repo);
     // Of a rebase that is given up, for example, no branch has what it had made.
