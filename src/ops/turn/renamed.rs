@@ -113,14 +113,17 @@ fn note_apart(
     }
     let mut rest: Files = seen.iter().map(|(path, at)| ((*path).clone(), changes[*at][*path].clone())).collect();
     let pairs = loop {
-        let pairs = Checkpoints::new(view.repo).came_from(&rest)?;
-        let was_put = |(new, old): &(&BString, &BString)| -> Result<bool> {
-            Ok(!was_there(seen[*new].min(seen[*old]), old, rest[*old].from)?)
-        };
-        let put = pairs.iter().find_map(|pair| was_put(&pair).map(|is| is.then_some(pair)).transpose()).transpose()?;
-        let Some((new, old)) = put else { break pairs };
+        let (pairs, mut put) = (Checkpoints::new(view.repo).came_from(&rest)?, BTreeSet::new());
+        for (new, old) in &pairs {
+            if !was_there(seen[new].min(seen[old]), old, rest[old].from)? {
+                put.extend([new.clone(), old.clone()]);
+            }
+        }
+        if put.is_empty() {
+            break pairs;
+        }
         // Nor is what is there now the other one then.
-        rest.retain(|path, _| path != new && path != old);
+        rest.retain(|path, _| !put.contains(path));
     };
     for (new, old) in pairs {
         let (came, gone) = (seen[&new], seen[&old]);
