@@ -296,6 +296,17 @@ pub fn symbolic_changes(before: &Checkpoint, after: &Checkpoint) -> BTreeMap<Str
     changes.filter(|(_, change)| change.from != change.to).collect()
 }
 
+/// A stash list with the entries of a change as that has them: what the reflog does
+/// not know any more was read out of its commit.
+pub fn known_as(now: Vec<StashEntry>, change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
+    let known: Vec<&StashEntry> = change.from.iter().chain(&change.to).collect();
+    let as_there = |entry: StashEntry| match known.iter().find(|other| other.id == entry.id) {
+        Some(other) if !known.contains(&&entry) => (*other).clone(),
+        _ => entry,
+    };
+    now.into_iter().map(as_there).collect()
+}
+
 /// What a turn did to the stash list, without entries that were made in another worktree.
 pub fn stash_change(before: &Checkpoint, after: &Checkpoint) -> Option<Change<Vec<StashEntry>>> {
     // An entry's message names the branch that it was made on.

@@ -6,7 +6,7 @@
 use crate::error::{Code, Refusal};
 use crate::model::bytes::{exact, in_quotes, pathspec_word, shell_word};
 use crate::model::checkpoint::{
-    Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, branch_word, short_branch,
+    Aside, Change, Delta, FileState, Head, IndexEntry, StashEntry, branch_word, known_as, short_branch,
 };
 use crate::model::merge;
 use crate::model::merge::{Cause, Edits, Merge, Merged, Verdict, resolve_trivially};
@@ -224,16 +224,6 @@ struct Planner<'a, 'm> {
     turns: Vec<u64>,
 }
 
-/// A stash list with the entries of a change as that has them: what the reflog does not know any more is read out of its commit.
-fn as_known(now: Vec<StashEntry>, change: &Change<Vec<StashEntry>>) -> Vec<StashEntry> {
-    let known: Vec<&StashEntry> = change.from.iter().chain(&change.to).collect();
-    let as_there = |entry: StashEntry| match known.iter().find(|other| other.id == entry.id) {
-        Some(other) if !known.contains(&&entry) => (*other).clone(),
-        _ => entry,
-    };
-    now.into_iter().map(as_there).collect()
-}
-
 /// The rule for the stash list: entries that the change removes go, those that it adds come on top, and every
 /// other entry stays. What the user had dropped before the last walk stays dropped.
 fn merged_stash(
@@ -241,7 +231,7 @@ fn merged_stash(
     change: &Change<Vec<StashEntry>>,
     remembered: Option<&Change<Vec<StashEntry>>>,
 ) -> Vec<StashEntry> {
-    let now = remembered.into_iter().chain([change]).fold(now.to_vec(), as_known);
+    let now = remembered.into_iter().chain([change]).fold(now.to_vec(), known_as);
     if let Some(was) = remembered.filter(|was| now == was.from) {
         return was.to.clone();
     }

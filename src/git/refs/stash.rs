@@ -6,7 +6,7 @@ use crate::git::refs::read::Moment;
 use crate::git::refs::transaction::{content, log_line};
 use crate::git::refs::{Refs, STASH};
 use crate::model::bytes::lossless;
-use crate::model::checkpoint::{Change, StashEntry};
+use crate::model::checkpoint::{Change, StashEntry, known_as};
 use crate::model::pointers::Pointers;
 use anyhow::{Context, Result};
 use gix::ObjectId;
@@ -19,14 +19,17 @@ use std::time::Duration;
 impl Refs<'_> {
     /// The stash list, newest first. Where its reflog does not know what the ref is at, as it was wiped, that is the newest.
     pub fn stash(&self) -> Result<Vec<StashEntry>> {
-        let Some(top) = self.ref_id(STASH)? else { return Ok(Vec::new()) };
-        let mut list = self.logged_stash()?;
+        Ok(self.listed(self.logged_stash()?, self.ref_id(STASH)?))
+    }
+
+    fn listed(&self, mut list: Vec<StashEntry>, top: Option<ObjectId>) -> Vec<StashEntry> {
+        let Some(top) = top else { return Vec::new() };
         if list.iter().all(|entry| entry.id != top)
             && let Ok(unlogged) = self.unlogged(top)
         {
             list.insert(0, unlogged);
         }
-        Ok(list)
+        list
     }
 
     /// An entry as `git stash` logs it: as its commit was made.
@@ -70,7 +73,8 @@ impl Refs<'_> {
             // A roll-back needs no lock for what was not done since somebody else had it.
             return Ok(others);
         }
-        let (mut locks, now, top) = self.lock_stash(change)?;
+        let (mut locks, logged, top) = self.lock_stash(change)?;
+        let now = known_as(self.listed(logged.clone(), top), change);
         let (list, others) = merged(&now, change);
         if self.repo.has_tables() {
             self.stash_in_tables(&locks, &list, top.is_some())?;
@@ -79,7 +83,7 @@ impl Refs<'_> {
             self.delete(&locks, &[STASH])?;
         } else if let Some(newest) = list.first() {
             let log = self.repo.log_file(STASH);
-            if list != self.logged_stash()? {
+            if list != logged {
                 log.parent()
                     .map_or(Ok(()), |above| self.repo.sharing().make_directories(above))
                     .context("make the directory of the stash list")?;
@@ -92,13 +96,13 @@ impl Refs<'_> {
         Ok(others)
     }
 
-    /// Locks the stash and reads it. git takes its last entry off in two steps, and has no lock between them: who comes there
+    /// Locks the stash and reads its reflog and where it is. git takes its last entry off in two steps, and has no lock between them: who comes there
     /// waits a moment.
     fn lock_stash(
         &self,
         change: &Change<Vec<StashEntry>>,
     ) -> Result<(RefLocks<'_>, Vec<StashEntry>, Option<ObjectId>)> {
-        let known = |id| change.from.iter().chain(&change.to).find(|entry| entry.id == id);
+        let is_known = |id| change.from.iter().chain(&change.to).any(|entry| entry.id == id);
         let mut left = MOMENTS;
         loop {
             let locks = if self.repo.has_tables() {
@@ -108,19 +112,11 @@ impl Refs<'_> {
                 locks.take(STASH)?;
                 locks
             };
-            let (mut now, top) = (self.stash()?, self.ref_id(STASH)?);
+            let (logged, top) = (self.logged_stash()?, self.ref_id(STASH)?);
             // Its reflog may have been wiped, or a kill may have come between the reflog and the ref.
-            let unlogged = match self.logged_stash()?.first().map(|first| first.id) {
-                logged if logged == top => None,
-                _ => now.first_mut().filter(|first| Some(first.id) == top),
-            };
-            let known = unlogged.as_ref().and_then(|first| known(first.id));
-            let is_strange = unlogged.is_some() && known.is_none();
-            if let (Some(first), Some(known)) = (unlogged, known) {
-                first.clone_from(known);
-            }
-            if !is_strange || left == 0 {
-                return Ok((locks, now, top));
+            let is_logged = logged.first().map(|first| first.id) == top;
+            if is_logged || top.is_none_or(is_known) || left == 0 {
+                return Ok((locks, logged, top));
             }
             drop(locks);
             left -= 1;

@@ -103,10 +103,12 @@ pub fn find(view: &View<'_>, capture: &Capture) -> Result<Option<Left>> {
         // Of a file of both its own part is committed, under this name.
         let commits = turn.mode == Mode::Commit && !turn.mixed && turn.obstacle.is_none();
         let [was, own] = [objects.head_tree(&before.head)?, objects.head_tree(&after.head)?];
+        let is_committed = |path: &BString| {
+            let is = objects.tree_file(own, path.as_bstr())?;
+            Ok::<_, anyhow::Error>(is.is_some() && is != objects.tree_file(was, path.as_bstr())?)
+        };
         for path in &paths {
-            let [was, is] = [was, own].map(|tree| objects.tree_file(tree, path.as_bstr()));
-            let (was, is) = (was?, is?);
-            let is_own = commits && (has_both(&turn, path) || is.is_some() && is != was);
+            let is_own = commits && (has_both(&turn, path) || is_committed(path)?);
             let after = if is_own { own } else { after.worktree };
             let trees = [trees[0], after, trees[2], trees[3]];
             let names = [path.as_bstr(); 2];

@@ -133,12 +133,12 @@ impl Theirs {
         let tree = Objects::new(view.repo).head_tree(&ends.start.head)?;
         // What the user had saved in it before a call gave it its name, the call has left there, too; but for a file that git does
         // not have, over one that it has.
-        let is_over = |(path, old): (&BString, &BString)| {
+        let is_over = |path: &BString, old: &BString| {
             let is_there = Checkpoints::new(view.repo).captured_file(ends.before, path.as_bstr())?.is_some();
             Ok::<_, anyhow::Error>(is_there && !Objects::new(view.repo).tree_has_entry(tree, old.as_bstr())?)
         };
         for (path, old) in by_calls.iter().filter(|(_, old)| gaps.have(old)) {
-            if !is_over((path, old))? {
+            if !is_over(path, old)? {
                 left.remove(path);
             }
         }
