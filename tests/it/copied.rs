@@ -11,6 +11,10 @@ type Story<'a> = &'a [(char, &'a str)];
 /// A name, a story, what `git status` has after it, and what else is known of it.
 type Case<'a> = (&'a str, Story<'a>, &'a str, &'a str);
 
+fn named<const N: usize>(cases: [Case<'_>; N]) -> [(String, (Story<'_>, &str, &str)); N] {
+    cases.map(|(name, story, status, rest)| (name.to_owned(), (story, status, rest)))
+}
+
 /// Tells a story in turns: what the agent does in a shell (`a`) or in an edit of the file of which the first letter is the
 /// name (`e`), and what the user does (`u`). A prompt ends and another one begins at `p`.
 fn told(story: Story<'_>) -> Sandbox {
@@ -83,31 +87,28 @@ fn what_the_user_saved_and_a_call_copied_is_theirs_whatever_becomes_of_the_copy(
             "",
         ),
     ];
-    check_all(
-        cases.map(|(name, story, status, copy)| (name.to_owned(), (story, status, copy))),
-        |(story, status, copy)| {
-            let repo = told(story);
-            let status: Vec<_> = status.lines().filter(|line| !copy.is_empty() || !line.ends_with('G')).collect();
-            let now = repo.sh("git status --porcelain");
-            let mut now: Vec<_> = now.lines().collect();
-            now.sort_unstable();
-            let mut expected = status.clone();
-            expected.sort_unstable();
-            assert_eq!(now, expected, "what the user saved is not committed");
-            let changed = repo.git(["show", "--format=", "--name-only", "HEAD", "--", "a", "ud"]);
-            assert_eq!(changed, "", "nor is their file in the agent's commit");
-            let (all, after) = (there(&repo), repo.state());
-            if !copy.is_empty() {
-                // What they wrote in what a call has made.
-                repo.refuses(&["undo"], "conflict");
-                return;
-            }
-            repo.undo();
-            assert_eq!(there(&repo), all.replace("AGENT1 ", ""), "undo takes the agent's line out, and no other");
-            repo.redo();
-            repo.state().assert_is(&after, "redo");
-        },
-    );
+    check_all(named(cases), |(story, status, copy)| {
+        let repo = told(story);
+        let status: Vec<_> = status.lines().filter(|line| !copy.is_empty() || !line.ends_with('G')).collect();
+        let now = repo.sh("git status --porcelain");
+        let mut now: Vec<_> = now.lines().collect();
+        now.sort_unstable();
+        let mut expected = status.clone();
+        expected.sort_unstable();
+        assert_eq!(now, expected, "what the user saved is not committed");
+        let changed = repo.git(["show", "--format=", "--name-only", "HEAD", "--", "a", "ud"]);
+        assert_eq!(changed, "", "nor is their file in the agent's commit");
+        let (all, after) = (there(&repo), repo.state());
+        if !copy.is_empty() {
+            // What they wrote in what a call has made.
+            repo.refuses(&["undo"], "conflict");
+            return;
+        }
+        repo.undo();
+        assert_eq!(there(&repo), all.replace("AGENT1 ", ""), "undo takes the agent's line out, and no other");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
 }
 
 #[test]
@@ -152,16 +153,13 @@ fn what_the_user_saves_where_a_file_was_or_a_directory_is_in_no_commit_of_the_ag
             "AGENT1 AGENT2 ",
         ),
     ];
-    check_all(
-        cases.map(|(name, story, status, commit)| (name.to_owned(), (story, status, commit))),
-        |(story, status, commit)| {
-            let repo = told(story);
-            assert_eq!(repo.sh("git status --porcelain"), *status);
-            assert_eq!(committed(&repo), *commit);
-            repo.refuses(&["undo"], "conflict");
-            assert!(there(&repo).contains("USER1"));
-        },
-    );
+    check_all(named(cases), |(story, status, commit)| {
+        let repo = told(story);
+        assert_eq!(repo.sh("git status --porcelain"), *status);
+        assert_eq!(committed(&repo), *commit);
+        repo.refuses(&["undo"], "conflict");
+        assert!(there(&repo).contains("USER1"));
+    });
 }
 
 #[test]
@@ -200,20 +198,17 @@ fn a_file_that_a_call_renamed_and_the_user_gives_its_name_back_is_what_it_was() 
         ("by another name", &[first, ('a', "git mv a G"), ('u', "git mv G H; git mv H a")], "", ""),
         ("committed by the agent", &[first, ('a', "git mv a G; git commit -qm own"), ('u', "git mv G a")], "", ""),
     ];
-    check_all(
-        cases.map(|(name, story, status, users)| (name.to_owned(), (story, status, users))),
-        |(story, status, users)| {
-            let repo = told(story);
-            assert_eq!(repo.sh("git status --porcelain"), *status, "nothing of it is committed");
-            assert_eq!(committed(&repo), "AGENT1 ");
-            let after = repo.state();
-            repo.undo();
-            assert_eq!(repo.sh("git status --porcelain"), *status, "it is in the index as it was");
-            assert_eq!(there(&repo), *users);
-            repo.redo();
-            repo.state().assert_is(&after, "redo");
-        },
-    );
+    check_all(named(cases), |(story, status, users)| {
+        let repo = told(story);
+        assert_eq!(repo.sh("git status --porcelain"), *status, "nothing of it is committed");
+        assert_eq!(committed(&repo), "AGENT1 ");
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("git status --porcelain"), *status, "it is in the index as it was");
+        assert_eq!(there(&repo), *users);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
 }
 
 #[test]
