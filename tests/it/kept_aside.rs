@@ -879,3 +879,24 @@ fn a_worktree_that_is_removed_takes_nothing_with_it_that_others_saved() {
         assert_ne!(repo.sh(&format!("grep -rl '{mark}' .git")), "", "{mark}, after a purge");
     }
 }
+
+/// The power may go at any instant, and each of two file systems writes its names when it likes.
+#[test]
+fn on_another_file_system_what_is_whole_has_its_name_on_the_disk_before_the_other_goes() {
+    let script = format!(
+        "strace -V >/dev/null || exit 77
+         oxundo run --ghost -- sh -ec '{MAKE}'
+         traced() {{ strace -f -y -o ../../trace -e trace=fsync,rename,renameat,renameat2,linkat,unlink,unlinkat oxundo -q $1; }}
+         ordered() {{ awk -v has=\"$1\" -v flushed=\"$2\" -v goes=\"$3\" '
+             $0 ~ has {{ there = 1; durable = 0 }} there && $0 ~ flushed {{ durable = 1 }}
+             there && $0 ~ goes {{ gone = 1; if (!durable) exit 1 }} END {{ if (!gone || !durable) exit 1 }}' ../../trace; }}
+         traced undo; ordered 'rename.*aside/1/1[.]half' 'fsync.*/aside/1>' 'unlinkat.*aside-1[>/]'
+         traced redo; ordered 'rename.*aside-1-new.*node_modules' \"fsync[(].*<$(pwd -P)>\" 'rename.*aside/1/1[.]gone'"
+    );
+    if let Some((_repo, output)) = across(&script) {
+        if output.code == 77 {
+            return announce("SKIPPED: there is no strace here, or it may trace nothing");
+        }
+        output.success();
+    }
+}

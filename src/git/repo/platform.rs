@@ -2,12 +2,13 @@
 //! the same calls as macOS: the fallback is taken where the call fails, and the tests make it fail.
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fstat, openat, statat};
 use rustix::io::{Errno, Result};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -121,6 +122,22 @@ pub fn make_node((directory, name): At<'_>, kind: FileType, device: u64) -> Resu
 #[cfg(not(target_os = "linux"))]
 pub fn make_node(_at: At<'_>, _kind: FileType, _device: u64) -> Result<()> {
     Err(Errno::NOTSUP)
+}
+
+/// Gives a link, a FIFO, a socket or a device that this process has just made its owner, where that may be done, and its mode; not
+/// what somebody else has put in its place since.
+#[cfg(target_os = "linux")]
+pub fn give_node(at: At<'_>, kind: FileType, (owner, group): (Uid, Gid), mode: Mode) -> Result<()> {
+    let (same, path, _) = own(at, kind)?;
+    // What it is tells nobody anything.
+    let _ = rustix::fs::chownat(&same, "", Some(owner), Some(group), AtFlags::EMPTY_PATH);
+    if kind == FileType::Symlink { Ok(()) } else { rustix::fs::chmodat(CWD, path.as_str(), mode, AtFlags::empty()) }
+}
+
+/// Only links are made there, and whose these are tells nobody anything.
+#[cfg(not(target_os = "linux"))]
+pub fn give_node(_at: At<'_>, _kind: FileType, _owner: (Uid, Gid), _mode: Mode) -> Result<()> {
+    Ok(())
 }
 
 /// Where something is mounted below a directory, or in it.
@@ -297,14 +314,50 @@ pub fn open_own_directory(at: At<'_>, all: Mode) -> Result<(OwnedFd, Stat)> {
 /// Opens a directory to change what is in it, and lets its owner do so where that may be done.
 pub fn open_up(at: At<'_>, all: Mode) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || openat(at.0, at.1, flags, Mode::empty());
-    let opened = open().or_else(|_| set_mode_at(at, all).and_then(|()| open()))?;
+    let opened = match openat(at.0, at.1, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => open_closed(at, all)?,
+        opened => opened?,
+    };
     let mode = Mode::from_raw_mode(fstat(&opened)?.st_mode);
     if !mode.contains(all) {
         // Another user's may not be changed, and be open to all.
         let _ = rustix::fs::fchmod(&opened, mode | all);
     }
     Ok(opened)
+}
+
+#[cfg(target_os = "linux")]
+fn open_closed(at: At<'_>, all: Mode) -> Result<OwnedFd> {
+    open_own_directory(at, all).map(|(opened, _)| opened)
+}
+
+/// Without a call that opens what may not be read.
+#[cfg(not(target_os = "linux"))]
+fn open_closed(at: At<'_>, all: Mode) -> Result<OwnedFd> {
+    if !is_directory(at)? {
+        return Err(Errno::NOTDIR);
+    }
+    set_mode_at(at, all)?;
+    openat(at.0, at.1, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Whether a directory has a name, and no link to one.
+pub fn is_directory(at: At<'_>) -> Result<bool> {
+    let about = statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(about.st_mode).is_dir())
+}
+
+/// The names in a directory, in order.
+pub fn names_in(directory: impl AsFd) -> Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        match entry?.file_name().to_bytes() {
+            b"." | b".." => {}
+            name => names.push(OsString::from_vec(name.to_vec())),
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Sets the permission bits of what has a name and is no link, be it such that not even its owner may open it.

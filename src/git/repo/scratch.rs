@@ -2,17 +2,17 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::repo::Repo;
-use crate::git::repo::platform::{At, mounted_in, open_up, process};
+use crate::git::repo::platform::{is_directory, mounted_in, names_in, open_up, process};
 use crate::model::bytes::{in_quotes, lossless, quoted_line, shell_word};
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
-use rustix::fs::{AtFlags, CWD, Dir, Mode, renameat, statat, unlinkat};
-use std::ffi::{CString, OsStr};
+use rustix::fs::{AtFlags, CWD, Mode, renameat, unlinkat};
+use std::ffi::OsStr;
 use std::fs::{File, FileType, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -330,39 +330,32 @@ pub fn check_no_mount(directory: &Path) -> Result<()> {
 fn remove_level_by_level(path: &Path) -> io::Result<()> {
     let top = open_up((CWD, path.as_os_str()), Mode::RWXU)?;
     let mut number = 0;
-    while let Some(name) = names_in(&top)?.next() {
-        let at = (top.as_fd(), OsStr::from_bytes(name.to_bytes()));
-        if !is_directory(at)? {
-            unlinkat(at.0, at.1, AtFlags::empty())?;
-            continue;
+    loop {
+        let names = names_in(&top)?;
+        if names.is_empty() {
+            return std::fs::remove_dir(path);
         }
-        let directory = open_up(at, Mode::RWXU)?;
-        for name in names_in(&directory)? {
-            let inner = (directory.as_fd(), OsStr::from_bytes(name.to_bytes()));
-            if is_directory(inner)? {
-                // It may not be moved either where it may not be written.
-                open_up(inner, Mode::RWXU)?;
-                number += 1;
-                renameat(inner.0, inner.1, &top, format!("{TEMPORARY}{number}"))?;
-            } else {
-                unlinkat(inner.0, inner.1, AtFlags::empty())?;
+        for name in &names {
+            let at = (top.as_fd(), name.as_os_str());
+            if !is_directory(at)? {
+                unlinkat(at.0, at.1, AtFlags::empty())?;
+                continue;
             }
+            let directory = open_up(at, Mode::RWXU)?;
+            for name in &names_in(&directory)? {
+                let inner = (directory.as_fd(), name.as_os_str());
+                if is_directory(inner)? {
+                    // It may not be moved either where it may not be written.
+                    open_up(inner, Mode::RWXU)?;
+                    number += 1;
+                    renameat(inner.0, inner.1, &top, format!("{TEMPORARY}{number}"))?;
+                } else {
+                    unlinkat(inner.0, inner.1, AtFlags::empty())?;
+                }
+            }
+            unlinkat(at.0, at.1, AtFlags::REMOVEDIR)?;
         }
-        unlinkat(at.0, at.1, AtFlags::REMOVEDIR)?;
     }
-    std::fs::remove_dir(path)
-}
-
-fn is_directory(at: At<'_>) -> io::Result<bool> {
-    let about = statat(at.0, at.1, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(rustix::fs::FileType::from_raw_mode(about.st_mode).is_dir())
-}
-
-/// The names in a directory when this is called.
-fn names_in(directory: &OwnedFd) -> io::Result<impl Iterator<Item = CString>> {
-    let names = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
-    let names = names.collect::<io::Result<Vec<_>>>()?;
-    Ok(names.into_iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! and only then removed where it was. Every name is looked up in the open directory that it is in, and no link is followed: whoever
 //! may write in the worktree may put one there at any instant.
 
-use crate::git::repo::platform::{At, Inodes, make_node, open_up, set_mode_at};
+use crate::git::repo::platform::{At, Inodes, give_node, make_node, names_in, open_up};
 use crate::git::worktree::DIRECTORY;
 use crate::git::worktree::extents::{Stops, copy_content, has_same_content};
 use crate::git::worktree::look::number;
@@ -10,13 +10,11 @@ use crate::git::worktree::stat::{OPEN, all_bits, permissions, stamped};
 use crate::git::worktree::write::set_mode_of;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{
-    AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chownat, fchown, fstat, futimens,
-    mkdirat, openat, readlinkat, statat, symlinkat, unlinkat, utimensat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, fchown, fstat, futimens, mkdirat, openat,
+    readlinkat, statat, symlinkat, unlinkat, utimensat,
 };
-use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Copies a file, a link, or a directory with all below it, with modes and times, to where nothing is; on stable storage
@@ -25,15 +23,16 @@ pub fn copy(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
     stops()?;
     let about = stat(from)?;
     match kind(&about) {
-        FileType::Directory => copy_directory(from, to, &about, stops),
+        FileType::Directory => copy_directory(from, to, stops),
         FileType::RegularFile => copy_file(from, to, stops),
         FileType::Symlink => copy_link(from, to, &about),
         other => make_special(to, other, &about),
     }
 }
 
-fn copy_directory(from: At<'_>, to: At<'_>, about: &Stat, stops: Stops<'_>) -> Result<()> {
+fn copy_directory(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
     let there = openat(from.0, from.1, DIRECTORY, Mode::empty())?;
+    let about = fstat(&there)?;
     mkdirat(to.0, to.1, permissions(OPEN))?;
     let made = File::from(openat(to.0, to.1, DIRECTORY, Mode::empty())?);
     // Somebody may have put another one in its place.
@@ -41,11 +40,11 @@ fn copy_directory(from: At<'_>, to: At<'_>, about: &Stat, stops: Stops<'_>) -> R
     if now.st_uid != rustix::process::geteuid().as_raw() || all_bits(&now) & 0o077 != 0 {
         bail!("another directory has come there");
     }
-    for name in names(&there)? {
+    for name in names_in(&there)? {
         copy((there.as_fd(), &name), (made.as_fd(), &name), stops)
             .with_context(|| format!("copy '{}' of it", name.display()))?;
     }
-    complete(&made, about)
+    complete(&made, &about)
 }
 
 fn copy_file(from: At<'_>, to: At<'_>, stops: Stops<'_>) -> Result<()> {
@@ -64,13 +63,12 @@ fn copy_link(from: At<'_>, to: At<'_>, about: &Stat) -> Result<()> {
 /// A FIFO, a socket or a device: there is nothing in it to be copied.
 fn make_special(to: At<'_>, kind: FileType, about: &Stat) -> Result<()> {
     make_node(to, kind, number(about.st_rdev))?;
-    complete_node(to, about)?;
-    Ok(set_mode_at(to, permissions(all_bits(about)))?)
+    complete_node(to, about)
 }
 
-/// Gives what is not opened its owner, which tells nobody anything, and its times.
+/// Gives what is not opened its owner, its mode and its times.
 fn complete_node(made: At<'_>, about: &Stat) -> Result<()> {
-    let _ = chownat(made.0, made.1, Some(owner(about)), Some(group(about)), AtFlags::SYMLINK_NOFOLLOW);
+    give_node(made, kind(about), (owner(about), group(about)), permissions(all_bits(about)))?;
     Ok(utimensat(made.0, made.1, &times(about), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
@@ -128,14 +126,6 @@ fn make_file(at: At<'_>) -> Result<File> {
     Ok(File::from(openat(at.0, at.1, flags, permissions(0o600))?))
 }
 
-fn names(directory: &OwnedFd) -> Result<Vec<OsString>> {
-    let all = Dir::read_from(directory)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_owned())));
-    let mut all = all.collect::<Result<Vec<_>>>()?;
-    all.retain(|name| name != "." && name != "..");
-    all.sort();
-    Ok(all)
-}
-
 /// Visits something, and all below it, from above and by name.
 fn walk(top: At<'_>, path: &Path, visit: &mut dyn FnMut(&Path, &Stat)) -> Result<()> {
     let about = stat(top).with_context(|| format!("read '{}'", top.1.display()))?;
@@ -143,7 +133,7 @@ fn walk(top: At<'_>, path: &Path, visit: &mut dyn FnMut(&Path, &Stat)) -> Result
     if kind(&about) == FileType::Directory {
         let directory = openat(top.0, top.1, DIRECTORY, Mode::empty())
             .with_context(|| format!("read directory '{}'", top.1.display()))?;
-        for name in names(&directory)? {
+        for name in names_in(&directory)? {
             walk((directory.as_fd(), &name), &path.join(&name), visit)?;
         }
     }
@@ -178,8 +168,8 @@ pub fn is_same(one: At<'_>, other: At<'_>, stops: Stops<'_>) -> Result<bool> {
         FileType::Directory => {
             let [one, other] = [one, other].map(|at| openat(at.0, at.1, DIRECTORY, Mode::empty()));
             let (one, other) = (one?, other?);
-            let all = names(&one)?;
-            if all != names(&other)? {
+            let all = names_in(&one)?;
+            if all != names_in(&other)? {
                 return Ok(false);
             }
             for name in &all {
@@ -214,12 +204,12 @@ pub fn remove_copied(from: At<'_>, copy: At<'_>) -> Result<bool> {
 
 /// It is closed to all others first: from then on nobody exchanges what has been compared.
 fn remove_directory(from: At<'_>, copy: At<'_>, kept: &Stat) -> Result<bool> {
+    let copied = openat(copy.0, copy.1, DIRECTORY, Mode::empty())?;
     let there = open_up(from, permissions(OPEN))?;
     // Another user's cannot be closed.
     let _ = set_mode_of(&there, OPEN);
-    let copied = openat(copy.0, copy.1, DIRECTORY, Mode::empty())?;
     let mut is_gone = true;
-    for name in names(&there)? {
+    for name in names_in(&there)? {
         is_gone &= remove_copied((there.as_fd(), &name), (copied.as_fd(), &name))?;
     }
     let is_gone = is_gone && unlinkat(from.0, from.1, AtFlags::REMOVEDIR).is_ok();
@@ -251,6 +241,7 @@ fn remove_file(from: At<'_>, copy: At<'_>) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::platform::set_mode_at;
     use crate::git::worktree::extents::PIECE;
     use rustix::fs::CWD;
     use std::fs;
@@ -351,6 +342,9 @@ mod tests {
         assert!(outside.join("d/file").exists() && outside.join("d/empty").exists());
         open_up(at(&to), permissions(OPEN)).expect_err("it is a link");
         set_mode_at(at(&to), permissions(OPEN)).expect_err("it is a link");
+        fs::set_permissions(away.join("run"), PermissionsExt::from_mode(0o640)).expect("set a mode");
+        open_up(at(&away.join("run")), permissions(OPEN)).expect_err("it is a file");
+        assert_eq!(fs::metadata(away.join("run")).expect("look at it").permissions().mode() & 0o777, 0o640);
         assert_eq!(fs::metadata(&outside).expect("look at it").permissions().mode() & 0o777, 0o755);
     }
 

@@ -1,4 +1,4 @@
-//! The content of files, piece by piece. Where there is a hole nothing is read, and nothing is written.
+//! The content of files, piece by piece. Where there is a hole nothing is copied.
 
 use anyhow::Result;
 use rustix::fs::{SeekFrom, seek};
@@ -14,11 +14,11 @@ pub const PIECE: usize = 1 << 20;
 
 /// Copies the content of a file into an empty one, with its holes.
 pub fn copy_content(from: &File, to: &File, stops: Stops<'_>) -> Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = piece_of(from.metadata()?.len());
     let mut at = data_from(from, 0)?;
     loop {
         stops()?;
-        let most = usize::try_from(hole_from(from, at) - at).unwrap_or(PIECE).min(PIECE);
+        let most = usize::try_from(hole_from(from, at) - at).unwrap_or(PIECE).min(piece.len());
         let read = from.read_at(&mut piece[..most], at)?;
         if read == 0 {
             break;
@@ -29,13 +29,17 @@ pub fn copy_content(from: &File, to: &File, stops: Stops<'_>) -> Result<()> {
     Ok(to.set_len(from.metadata()?.len())?)
 }
 
-/// Whether two files have the same content; holes are as the zeros that they stand for.
+/// Whether two files have the same content. What is a hole is read as well: nobody's word for it is taken where this is the last
+/// look at something that is then deleted.
 pub fn has_same_content(one: &File, other: &File, stops: Stops<'_>) -> Result<bool> {
-    let [mut a, mut b] = [vec![0; PIECE], vec![0; PIECE]];
+    let length = one.metadata()?.len();
+    if length != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let [mut a, mut b] = [(); 2].map(|()| piece_of(length));
     let mut at = 0;
     loop {
         stops()?;
-        at = data_from(one, at)?.min(data_from(other, at)?);
         let read = one.read_at(&mut a, at)?;
         if read == 0 {
             return Ok(other.read_at(&mut b, at)? == 0);
@@ -45,6 +49,10 @@ pub fn has_same_content(one: &File, other: &File, stops: Stops<'_>) -> Result<bo
         }
         at += read as u64;
     }
+}
+
+fn piece_of(length: u64) -> Vec<u8> {
+    vec![0; usize::try_from(length).unwrap_or(PIECE).clamp(1, PIECE)]
 }
 
 /// Where a file has something else than a hole, from an offset on; its end where it has not.
@@ -79,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_same_bytes_and_holes() {
-        const FAR: u64 = 1 << 40;
+        const FAR: u64 = 1 << 28;
         for (length, bytes) in
             [(0, &[][..]), (FAR, &[]), (9, &[(0, "nine char")]), (FAR, &[(0, "a"), (FAR / 2, "b"), (FAR - 1, "c")])]
         {
