@@ -67,15 +67,15 @@ impl Refs<'_> {
     /// Makes of the stash list what a change leads to. Entries are told by what they are, not by their place: those that
     /// are in neither end of the change are somebody else's, and stay. Gives how many of these there are.
     pub fn set_stash(&self, change: &Change<Vec<StashEntry>>) -> Result<usize> {
-        let (now, top) = (self.stash()?, self.ref_id(STASH)?);
-        let (list, others) = merged(&now, change);
-        if list == now && top == now.first().map(|first| first.id) {
+        let found = |logged: &[StashEntry], top| merged(&known_as(self.listed(logged.to_vec(), top), change), change);
+        let (logged, top) = (self.logged_stash()?, self.ref_id(STASH)?);
+        let (list, others) = found(&logged, top);
+        if list == logged && top == list.first().map(|first| first.id) {
             // A roll-back needs no lock for what was not done since somebody else had it.
             return Ok(others);
         }
         let (mut locks, logged, top) = self.lock_stash(change)?;
-        let now = known_as(self.listed(logged.clone(), top), change);
-        let (list, others) = merged(&now, change);
+        let (list, others) = found(&logged, top);
         if self.repo.has_tables() {
             self.stash_in_tables(&locks, &list, top.is_some())?;
         } else if list.is_empty() && top.is_some() {
@@ -96,8 +96,8 @@ impl Refs<'_> {
         Ok(others)
     }
 
-    /// Locks the stash and reads its reflog and where it is. git takes its last entry off in two steps, and has no lock between them: who comes there
-    /// waits a moment.
+    /// Locks the stash and reads its reflog and where it is. git takes its last entry off in two steps, and has no lock between
+    /// them: who comes there waits a moment.
     fn lock_stash(
         &self,
         change: &Change<Vec<StashEntry>>,
@@ -193,6 +193,18 @@ mod tests {
         );
         let none = stashed(0);
         assert_eq!(Refs::new(&none.repo).stash().expect("there is none"), []);
+    }
+
+    /// What a call that failed, or a kill, leaves of a list that was to go: git shows nothing, and the entry is known.
+    #[test]
+    fn an_entry_of_which_only_the_ref_is_left_is_in_the_reflog_again() {
+        let f = stashed(1);
+        let refs = Refs::new(&f.repo);
+        let (all, shown) = (refs.stash().expect("read the list"), listed(&f));
+        std::fs::remove_file(f.repo.log_file(STASH)).expect("remove the reflog");
+        assert_eq!(refs.stash().expect("read the list"), all, "as its commit was made");
+        refs.set_stash(&Change::new(Vec::new(), all)).expect("set the list");
+        assert_eq!(listed(&f), shown);
     }
 
     #[test]
