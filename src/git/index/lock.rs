@@ -1,10 +1,11 @@
 //! `index.lock`: the index is written on a copy while it is held, and the copy is renamed over the index.
 
 use crate::git::index::Index;
+use crate::git::index::checksum::write_index;
 use crate::git::refs::lockfile::locked_error;
 use crate::git::repo::process::{Git, Waiting};
 use crate::git::repo::scratch::remove_if_there;
-use crate::git::repo::threads::{both, start};
+use crate::git::repo::threads::start;
 use crate::git::repo::{Repo, Stamp};
 use anyhow::{Context, Result};
 use gix::bstr::BString;
@@ -13,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -202,8 +203,8 @@ impl IndexLock<'_> {
         self.known.take();
     }
 
-    /// Makes this index the copy, with these bytes, to which their checksum comes.
-    pub fn replace_copy(&self, bytes: &[u8], index: IndexFile) -> Result<()> {
+    /// Makes this index the copy.
+    pub fn replace_copy(&self, index: IndexFile) -> Result<()> {
         // Never into the file: it may be the index itself, under a second name. And never without it: where the new one
         // cannot be written, the copy is as it was.
         let mut new = self.copy.clone().into_os_string();
@@ -211,12 +212,15 @@ impl IndexLock<'_> {
         let new = PathBuf::from(new);
         // Who has git flush anything may have it flush the index.
         let flushes = !self.is_flushed_later.get() && self.repo.setting("core.fsync").is_some();
-        File::create_new(&new)
-            .and_then(|mut file| {
-                write_with_checksum(&mut file, bytes, index.object_hash())?;
-                if flushes { file.sync_all() } else { Ok(()) }
-            })
-            .and_then(|()| std::fs::rename(&new, &self.copy))
+        let written = || {
+            let file = File::create_new(&new)?;
+            write_index(&file, &index)?;
+            if flushes {
+                file.sync_all()?;
+            }
+            Ok::<_, anyhow::Error>(std::fs::rename(&new, &self.copy)?)
+        };
+        written()
             .inspect_err(|_| drop(std::fs::remove_file(&new)))
             .with_context(|| format!("write '{}'", self.copy.display()))?;
         self.known.replace(Some(Arc::new(index)));
@@ -256,21 +260,6 @@ impl IndexLock<'_> {
     pub fn path(&self) -> &Path {
         &self.copy
     }
-}
-
-/// Writes an index, and its checksum, which is made meanwhile where that takes long.
-fn write_with_checksum(file: &mut File, bytes: &[u8], kind: gix::hash::Kind) -> std::io::Result<()> {
-    let checksum = || {
-        let mut hasher = gix::hash::hasher(kind);
-        hasher.update(bytes);
-        hasher.try_finalize().map_err(std::io::Error::other)
-    };
-    if bytes.len() < LARGE * 64 {
-        return file.write_all(&[bytes, checksum()?.as_bytes()].concat());
-    }
-    let (checksum, written) = both(checksum, || file.write_all(bytes));
-    written?;
-    file.write_all(checksum?.as_bytes())
 }
 
 /// Sleeps for a moment; an error once `wait` is over.
@@ -385,7 +374,7 @@ mod tests {
         let mut in_the_way = lock.copy.clone().into_os_string();
         in_the_way.push(".new");
         std::fs::create_dir(&in_the_way).expect("make a directory");
-        assert!(lock.replace_copy(b"half", (*index).clone()).is_err(), "there is something in the way");
+        assert!(lock.replace_copy((*index).clone()).is_err(), "there is something in the way");
         lock.forget();
         assert_eq!(lock.read().expect("read the copy").entries().len(), 1, "it is all there");
     }

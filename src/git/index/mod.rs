@@ -2,6 +2,7 @@
 //! there are none of these oxundo writes it itself.
 
 pub mod begun;
+mod checksum;
 pub mod convert;
 pub mod hooks;
 pub mod lock;

@@ -15,12 +15,11 @@ use crate::git::worktree::{Lookup, Worktree};
 use crate::model::checkpoint::{FileState, IndexEntry};
 use crate::model::path::parents;
 use crate::model::plan::IndexMove;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::stat::{Options as StatOptions, Time};
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::extension::Tree;
-use gix::index::write::{Extensions, Options};
 use gix::index::{File as IndexFile, State, Version};
 use gix::objs::Exists as _;
 use std::sync::Arc;
@@ -174,7 +173,7 @@ impl<'l, 'r> Plain<'l, 'r> {
                 *tree = named;
             }
         }
-        self.lock.replace_copy(&bytes_of(&index)?, index)?;
+        self.lock.replace_copy(index)?;
         Ok(true)
     }
 
@@ -234,18 +233,6 @@ impl<'l, 'r> Plain<'l, 'r> {
         found.is_ok_and(|found| found.is_some_and(|found| found.id == entry.id))
     }
 }
-
-/// An index as git stores it, but for the checksum at its end.
-fn bytes_of(index: &State) -> Result<Vec<u8>> {
-    let extensions = Extensions::Given { tree_cache: true, end_of_index_entry: index.had_end_of_index_marker() };
-    let mut bytes = Vec::with_capacity(index.entries().len() * USUAL_ENTRY);
-    // The checksum is made of the whole: by the field, as the crate's own way does it, takes thrice as long.
-    index.write_to(&mut bytes, Options { extensions, skip_hash: false }).context("write the index")?;
-    Ok(bytes)
-}
-
-/// About how many bytes an entry takes.
-const USUAL_ENTRY: usize = 128;
 
 /// The largest file, in bytes, that is read once more for its line ends.
 const READ_AGAIN: u64 = 1 << 20;

@@ -8,16 +8,6 @@ pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     Builder::new().spawn(work).context("start a thread")
 }
 
-/// Does one thing in a thread of its own and another one meanwhile; the one after the other where the system gives no thread.
-pub fn both<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
-    std::thread::scope(|scope| {
-        let thread = Builder::new().spawn_scoped(scope, &one).ok();
-        let other = other();
-        // A panic in it is one here.
-        (thread.and_then(|thread| thread.join().ok()).unwrap_or_else(&one), other)
-    })
-}
-
 /// Does the same in several threads, of which this is one: each takes of the work until none is left.
 pub fn in_threads<T: Send>(threads: usize, work: impl Fn() -> Result<T> + Sync) -> Vec<Result<T>> {
     std::thread::scope(|scope| {
