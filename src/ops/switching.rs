@@ -28,13 +28,21 @@ pub fn line(view: &View<'_>, branch: Option<&str>, commit: Option<ObjectId>) -> 
     };
     let elsewhere = branch.and_then(|name| refs.branches_elsewhere().ok()?.remove(name));
     let cleared = cleared(view, to)?;
-    let (cleared, switch) = match branch.filter(|_| view.head.commit.is_none() && cleared.is_some() && tip.is_some()) {
-        // Where nothing is committed git stashes nothing. The files stay as they are.
-        Some(name) => (None, format!("git symbolic-ref HEAD {}", shell_word(lossless::decode(name)))),
-        None => (cleared.map(|stash| format!("{stash} && ")), switch),
+    // Where nothing is committed git stashes nothing. The files stay as they are.
+    let (cleared, switch) = match cleared {
+        Some(_) if view.head.commit.is_none() => (None, as_they_are(branch, tip.is_none(), to)),
+        cleared => (cleared.map(|stash| format!("{stash} && ")), switch),
     };
     let freed = elsewhere.map(|place| format!("git -C {} switch --detach && ", shell_word(place.as_bytes())));
     Ok(Some([cleared, freed, Some(switch)].into_iter().flatten().collect()))
+}
+
+/// The line that puts HEAD there and leaves the files and the index alone.
+fn as_they_are(branch: Option<&str>, is_new: bool, to: ObjectId) -> String {
+    let to = to.to_hex_with_len(10);
+    let Some(name) = branch else { return format!("git update-ref --no-deref HEAD {to}") };
+    let made = if is_new { format!("git branch {} {to} && ", branch_word(name)) } else { String::new() };
+    format!("{made}git symbolic-ref HEAD {}", shell_word(lossless::decode(name)))
 }
 
 /// The line that puts HEAD on the branch that a turn ended on, where that is another, and the turn is in its history.
