@@ -18,6 +18,18 @@ pub struct Operation {
     pub unread: Option<String>,
 }
 
+/// What git is in the middle of, and how it comes to an end.
+#[derive(Clone, Copy, Debug)]
+pub struct InProgress {
+    /// git's word for it.
+    pub word: &'static str,
+    /// Whether what git needs to go on with it, or back, is not there, as where a rebase has failed at its start.
+    pub is_torn: bool,
+}
+
+/// Where git tells how an operation is brought to its end.
+pub const FINISH: &str = "run 'git status': it says how to finish it";
+
 /// The directories that such files are in.
 pub const DIRECTORIES: [&str; 5] = ["rebase-apply", "rebase-merge", "refs/bisect", "refs/rewritten", "sequencer"];
 
@@ -63,6 +75,9 @@ const REFS: [&str; 8] = [
 /// git's words for all of this.
 const WORDS: [&str; 6] = ["am", "bisect", "cherry-pick", "merge", "rebase", "revert"];
 
+/// The files that say where a rebase goes back to.
+pub const REBASED: [&str; 2] = ["rebase-apply/head-name", "rebase-merge/head-name"];
+
 /// The files in which a stash is that is to come back in the end, and is nowhere else.
 const AUTOSTASHES: [&str; 3] = ["MERGE_AUTOSTASH", "rebase-apply/autostash", "rebase-merge/autostash"];
 
@@ -97,6 +112,26 @@ fn is_below(path: &BStr, directory: &str) -> bool {
     path.strip_prefix(directory.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
+impl InProgress {
+    /// The line of git's that gives it up.
+    pub fn giving_up(self) -> String {
+        match self.word {
+            "bisect" => "git bisect reset".to_owned(),
+            word if self.is_torn => format!("git {word} --quit"),
+            word => format!("git {word} --abort"),
+        }
+    }
+
+    /// How it comes to an end.
+    pub fn hints(self) -> Vec<String> {
+        let line = self.giving_up();
+        if self.is_torn {
+            return vec![format!("run '{line}' to put away what is left of it: no other command of git's can end it")];
+        }
+        vec![FINISH.to_owned(), format!("or run '{line}' to give it up")]
+    }
+}
+
 impl Operation {
     /// Whether git is in the middle of something; else there is at most a message for the next commit.
     pub fn is_under_way(&self) -> bool {
@@ -119,6 +154,12 @@ impl Operation {
     pub fn runs_commands(&self) -> bool {
         let is_in = |path: &BString| DIRECTORIES.iter().any(|directory| is_below(path.as_bstr(), directory));
         self.files.keys().any(|path| is_in(path) && !path.starts_with(b"refs/") || path.as_slice() == b"BISECT_RUN")
+    }
+
+    /// What git is in the middle of by it.
+    pub fn in_progress(&self) -> InProgress {
+        let (word, has) = (self.word(), |name: &&str| self.files.contains_key(name.as_bytes().as_bstr()));
+        InProgress { word, is_torn: word == "rebase" && self.unread.is_none() && !REBASED.iter().any(has) }
     }
 
     /// In git's word.

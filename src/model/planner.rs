@@ -973,19 +973,13 @@ fn check_operation(present: &Present, torn: Option<String>, beside: Option<u64>,
     let Some(why) = why else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, why);
     if operation.is_under_way() {
-        return Err(refusal.hints(finishing(operation.word())));
+        return Err(refusal.hints(operation.in_progress().hints()));
     }
     let state = match (plan.op, plan.turns.first()) {
         (Op::Redo, Some(number)) => number.to_string(),
         (_, number) => format!("{}:before", number.copied().unwrap_or_default()),
     };
     Err(refusal.hint(format!("run 'oxundo restore {state}' to bring the files back alone")))
-}
-
-/// How an operation of git's comes to an end.
-pub fn finishing(word: &str) -> [String; 2] {
-    let line = if word == "bisect" { "git bisect reset".to_owned() } else { format!("git {word} --abort") };
-    ["run 'git status': it says how to finish it".to_owned(), format!("or run '{line}' to give it up")]
 }
 
 /// The directories that must be made writable for changes in them, and then get their mode back.

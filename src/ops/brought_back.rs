@@ -3,6 +3,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
+use crate::git::timeline::stored::Side;
 use crate::model::turn::{Made, Turn};
 use crate::ops::dropped::{LOOKED_AT, dropped};
 use crate::ops::view::{View, last_whole};
@@ -65,6 +66,21 @@ pub fn is_out(view: &View<'_>, turns: &[Turn]) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Whether the files are as they were before turns of which nothing is committed: what is left of them is where branches are.
+pub fn only_branches_are_left(view: &View<'_>, turns: &[Turn]) -> Result<bool> {
+    let (objects, now) = (Objects::new(view.repo), view.present()?.checkpoint.worktree);
+    let Some(oldest) = turns.last().filter(|_| turns.iter().all(|turn| turn.commits.is_empty())) else {
+        return Ok(false);
+    };
+    let before = view.timeline.checkpoint(oldest.turn, Side::Before)?.worktree;
+    let mut paths = BTreeSet::new();
+    for turn in turns {
+        let [from, to] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+        paths.extend(objects.changed_paths(from?.worktree, to?.worktree)?);
+    }
+    has_all(&objects, &paths, now, before)
 }
 
 /// The last turn from here down of which something may be in HEAD, where these above it, the newest first, are out already: the user may

@@ -108,10 +108,10 @@ fn check_branch(view: &View<'_>, words: &str, goal: &Checkpoint) -> Result<()> {
     if goal.head.branch == view.head.branch {
         return Ok(());
     }
-    if let Some(word) = view.repo.in_progress() {
+    if let Some(doing) = view.repo.in_progress() {
         // git switches no branch then.
         let files = files_alone(view, words).map(|line| format!("or {line}"));
-        return Err(in_progress(word).hints(files).into());
+        return Err(in_progress(doing).hints(files).into());
     }
     let then = shown_place(goal.head.branch.as_deref());
     let Some(switch) = switching::line(view, goal.head.branch.as_deref(), goal.head.commit)? else {

@@ -309,7 +309,7 @@ fn check_on_top(plan: &Plan, deltas: &[TurnDelta], present: &Present) -> Result<
     if !now.is_under_way() || plan.head.from == plan.head.to || !now.commits_next() && stands_still() {
         return Ok(());
     }
-    Err(in_progress(now.word()))
+    Err(in_progress(now.in_progress()))
 }
 
 /// What a turn's commits did: the tree before them and the one after.

@@ -9,6 +9,7 @@ use crate::git::repo::aliases::symbolic_refs;
 use crate::git::repo::process::Git;
 use crate::git::repo::told::{Answer, LIST, Tables};
 use crate::model::bytes::{in_quotes, lossless};
+use crate::model::operation::{InProgress, REBASED};
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -230,8 +231,15 @@ impl Repo {
         Ok(Some(text))
     }
 
-    /// The operation that git is in the middle of, in git's words.
-    pub fn in_progress(&self) -> Option<&'static str> {
+    /// The operation that git is in the middle of.
+    pub fn in_progress(&self) -> Option<InProgress> {
+        let word = self.doing()?;
+        let is_there = |name: &&str| self.operation_path(BStr::new(*name)).exists();
+        Some(InProgress { word, is_torn: word == "rebase" && !REBASED.iter().any(is_there) })
+    }
+
+    /// In git's word.
+    fn doing(&self) -> Option<&'static str> {
         use gix::state::InProgress as P;
         let in_files = self.gix.state().map(|state| match state {
             P::ApplyMailbox => "am",

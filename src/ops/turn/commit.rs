@@ -160,8 +160,8 @@ pub fn auto_commit<'r>(
 ) -> Result<Option<AutoCommit<'r>>> {
     let (repo, config, index) = (locked.repo, locked.config(), Index::new(locked.repo));
     let checkpoint = &since.capture.checkpoint;
-    if let Some(what) = repo.in_progress() {
-        anyhow::bail!("the agent left a {what} in progress");
+    if let Some(doing) = repo.in_progress() {
+        anyhow::bail!("the agent left a {} in progress", doing.word);
     }
     if let Some(path) = index.first_unmerged()? {
         let path = in_quotes(path.as_bstr());

@@ -34,8 +34,8 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::model::bytes::in_quotes;
 use crate::model::checkpoint::{Checkpoint, Head, short_branch};
+use crate::model::operation::{FINISH, InProgress};
 use crate::model::plan::{BranchMove, Plan};
-use crate::model::planner::finishing;
 use crate::model::subject::subject_of_prompt;
 use crate::model::turn::{CommitKind, Mode, Note, Turn, TurnCommit};
 use crate::warning::{Warn, Warning};
@@ -70,7 +70,7 @@ pub fn message_of_prompt(config: Config<'_>, prompt: &str, heard: Warn<'_>) -> O
 
 /// Checks that git is not in the middle of something.
 pub fn check_not_in_progress(repo: &Repo) -> Result<()> {
-    repo.in_progress().map_or(Ok(()), |word| Err(in_progress(word).into()))
+    repo.in_progress().map_or(Ok(()), |doing| Err(in_progress(doing).into()))
 }
 
 /// Checks that git is not in the middle of something, and that nothing is unmerged.
@@ -78,14 +78,12 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
     check_not_in_progress(repo)?;
     let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, format!("{} is unmerged", in_quotes(path.as_bstr())));
-    let [finish, _] = finishing("merge");
-    Err(refusal.hint(finish).hint("or run 'git reset --merge' to give it up").into())
+    Err(refusal.hint(FINISH).hint("or run 'git reset --merge' to give it up").into())
 }
 
 /// The refusal where git is in the middle of something.
-pub fn in_progress(word: &str) -> Refusal {
-    let [finish, give_up] = finishing(word);
-    Refusal::new(Code::InProgress, format!("a {word} is in progress")).hint(finish).hint(give_up)
+pub fn in_progress(doing: InProgress) -> Refusal {
+    Refusal::new(Code::InProgress, format!("a {} is in progress", doing.word)).hints(doing.hints())
 }
 
 /// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no

@@ -11,9 +11,9 @@ use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
 use crate::model::plan::{Op, Plan};
-use crate::model::planner::{finishing, putting_back};
+use crate::model::planner::putting_back;
 use crate::model::turn::{CommitKind, Made, Turn};
-use crate::ops::brought_back::{is_out, next_in, only, taken_again};
+use crate::ops::brought_back::{is_out, next_in, only, only_branches_are_left, taken_again};
 use crate::ops::called::branch_now;
 use crate::ops::dropped::{fates, picked};
 use crate::ops::switching;
@@ -229,13 +229,23 @@ fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Res
 /// A branch that a turn of the walk began stays where somebody has committed to it, and what it came from is there without that;
 /// on top of it there may be nothing of the turn's to be taken out.
 fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &TurnRange) -> Result<Refusal> {
-    let began =
-        range.turns[..range.back].iter().find(|turn| turn.began_branch() && turn.branch.as_deref() == Some(name));
+    let back = &range.turns[..range.back];
+    let went_to = || back.iter().find(|turn| turn.branch.as_deref() == Some(name) && turn.began_on != turn.branch);
+    let began = match back.iter().find(|turn| turn.began_branch() && turn.branch.as_deref() == Some(name)) {
+        None if only_branches_are_left(view, back)? => went_to(),
+        began => began,
+    };
     let Some(other) = began.and_then(|turn| turn.began_on.as_deref()) else { return Ok(refusal) };
-    let Some(switch) = switching::line(view, Some(other), None)? else { return Ok(refusal) };
+    let (here, shown) = (short_branch(name), short_branch(other));
+    let hint = match switching::line(view, Some(other), None)? {
+        Some(switch) => format!("run '{switch}' to go back to '{shown}', which leaves '{here}' as it is"),
+        None => {
+            let line = format!("git branch -m {} {}", branch_word(name), branch_word(other));
+            format!("run '{line}' to have the branch under the name that it had before")
+        }
+    };
     refusal.hints.retain(|hint| !hint.contains("--revert"));
-    let (here, other) = (short_branch(name), short_branch(other));
-    Ok(refusal.hint(format!("run '{switch}' to go back to '{other}', which leaves '{here}' as it is")))
+    Ok(refusal.hint(hint))
 }
 
 /// Whether undo leaves what a redo brings to a branch: merges, and what is published by now.
@@ -306,10 +316,9 @@ pub fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>>
 
 /// In the middle of an operation no turn is taken out on top: it is finished or given up first.
 fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
-    let Some(word) = view.repo.in_progress() else { return refusal };
+    let Some(doing) = view.repo.in_progress() else { return refusal };
     refusal.hints.retain(|hint| !hint.contains("--revert") && !hint.contains("'oxundo branch "));
-    let [finish, give_up] = finishing(word);
-    refusal.hint(finish).hint(give_up)
+    refusal.hints(doing.hints())
 }
 
 /// Where a branch, or a detached HEAD, is after the first legs.

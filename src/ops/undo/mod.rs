@@ -109,7 +109,7 @@ fn with_all_by_hand(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, er
 pub fn in_the_middle(view: &View<'_>, error: anyhow::Error) -> anyhow::Error {
     let is_obstacle = error.downcast_ref::<Refusal>().is_some_and(|refusal| OBSTACLES.contains(&refusal.code));
     match view.repo.in_progress() {
-        Some(word) if is_obstacle && !is_turns_own(view).unwrap_or(true) => in_progress(word).into(),
+        Some(doing) if is_obstacle && !is_turns_own(view).unwrap_or(true) => in_progress(doing).into(),
         _ => error,
     }
 }

@@ -143,6 +143,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo", "git symbolic-ref HEAD | grep main"),
+    case(FOREIGN, "turn 'git switch -qc x'; own", "oxundo undo", "git symbolic-ref HEAD | grep main && git show x:own"),
+    case(
+        FOREIGN,
+        "ghost 'git branch -m x; echo g >>README.txt'; git restore README.txt; own",
+        "oxundo undo",
+        "git symbolic-ref HEAD | grep main && test -e own",
+    ),
     case(
         FOREIGN,
         "git switch -q --detach; echo mine >mine; git add mine; git commit -qm mine",
@@ -387,6 +394,18 @@ pub(super) const CASES: &[Case] = &[
         "git rev-parse --abbrev-ref HEAD | grep theirs && git show stash@{0}:README.txt | grep mine",
     ),
     case(
+        "'…' is a state of …, and HEAD is not there",
+        "git switch -q --orphan oo; git branch -qD main; oxundo -q restore 0",
+        "oxundo restore --exact 0",
+        "git rev-parse --abbrev-ref HEAD | grep main && test -e README.txt",
+    ),
+    case(
+        "'…' is a state of …, and HEAD is not there",
+        "git switch -q --detach; turn 'echo d >d.txt'; git switch -q --orphan oo; oxundo -q restore 3",
+        "oxundo restore --exact 3",
+        "git rev-parse HEAD && ! git symbolic-ref -q HEAD && test -e d.txt",
+    ),
+    case(
         "commit … of '…' is gone: git has deleted it",
         "own; c=$(git rev-parse HEAD); oxundo -q checkpoint -m here; git reset -q --hard HEAD~1; rm .git/objects/$(echo $c | sed 's|^..|&/|')",
         "oxundo restore --exact here",
@@ -511,6 +530,13 @@ pub(super) const CASES: &[Case] = &[
     case(
         IN_PROGRESS,
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main; git merge -q o || true",
+        "oxundo undo",
+        "! test -e two",
+    ),
+    case(
+        "a … is in progress that turn … did not begin",
+        // git fails in the middle of the stashing, and leaves a part of what it needs.
+        "git branch side HEAD~1; git rm -q --cached f; echo x >>README.txt; ! git rebase -q --autostash side",
         "oxundo undo",
         "! test -e two",
     ),

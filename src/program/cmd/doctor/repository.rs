@@ -93,11 +93,12 @@ fn signing(repo: &Repo) -> Option<Finding> {
 }
 
 fn in_progress(repo: &Repo) -> Option<Finding> {
-    let what = repo.in_progress()?;
-    let end = if what == "bisect" { "git bisect reset".to_owned() } else { format!("git {what} --abort") };
-    let message =
-        format!("a {what} is in progress: turns make no commits, and undo goes no further than to its beginning");
-    Some(Finding::new(Severity::Warning, message).mend(end).mend("git status"))
+    let doing = repo.in_progress()?;
+    let message = format!(
+        "a {} is in progress: turns make no commits, and undo goes no further than to its beginning",
+        doing.word
+    );
+    Some(Finding::new(Severity::Warning, message).mend(doing.giving_up()).mend("git status"))
 }
 
 /// The tracked files that oxundo would not have committed for an agent: whoever gets the history has them.
