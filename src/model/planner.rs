@@ -509,7 +509,9 @@ impl Planner<'_, '_> {
     fn note_moved(&mut self, name: &str, left: Option<ObjectId>, turn: &TurnDelta) {
         // What was there when the walk began can be put back; as far as here the walk has led it itself.
         let walked = self.branches.get(name).is_some_and(|now| *now != self.present.branches.get(name).copied());
-        let instead = turn.short_of.clone().filter(|_| walked || self.present.head.stack() == name);
+        // A later turn began elsewhere on it: put back it would be in the way of that one.
+        let began = self.head.stack() == name && self.head.commit != left;
+        let instead = turn.short_of.clone().filter(|_| walked || began || self.present.head.stack() == name);
         self.moved.get_or_insert_with(|| Moved { name: name.to_owned(), left, instead });
     }
 

@@ -115,7 +115,10 @@ impl Walk<'_, '_> {
             Err(refusal) if op == Op::Undo && is_beside && refusal.code == Code::Foreign => {
                 Err(in_the_middle(view, self.putting_back(name, at, refusal)).into())
             }
-            Err(refusal) if op == Op::Redo => Err(in_the_middle(view, refusal.hints(range.on_a_branch())).into()),
+            Err(refusal) if op == Op::Redo => {
+                let ahead = ahead(view)?.filter(|_| refusal.code == Code::Foreign);
+                Err(in_the_middle(view, refusal.hints(ahead).hints(range.on_a_branch())).into())
+            }
             Err(refusal) if op == Op::Undo => {
                 let refusal = of_others(of_its_turn(refusal, &described, range), range);
                 let refusal = of_taken_out(view, refusal, range)?;
@@ -224,6 +227,21 @@ fn of_taken_out(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Res
         refusal.hints.push(line);
     }
     Ok(refusal)
+}
+
+/// Where HEAD was set back into the middle of what an undone turn made, as of a squash, git itself leads on to its end.
+fn ahead(view: &View<'_>) -> Result<Option<String>> {
+    let (Some(head), objects) = (view.head.commit, Objects::new(view.repo)) else { return Ok(None) };
+    for turn in view.place()?.undone.iter().rev().take(MANY) {
+        let to = view.timeline.node(*turn)?.to.filter(|to| *to != head && objects.has_commit(*to));
+        if let Some(to) = to
+            && objects.is_ancestor(head, to)?
+        {
+            let line = format!("git merge -q --ff-only {}", to.to_hex_with_len(10));
+            return Ok(Some(format!("run '{line}' to have all up to turn {turn} again")));
+        }
+    }
+    Ok(None)
 }
 
 /// A branch that a turn of the walk began stays where somebody has committed to it, and what it came from is there without that;

@@ -333,10 +333,17 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 (_, n) => format!("{here} has {n} turns, {wanted} were asked for"),
             },
         );
-        let all = match self.whole {
-            0 => None,
-            1 => Some(format!("or run 'oxundo {}' for that one", op.word())),
-            all => Some(format!("or run 'oxundo {} {all}' for all of them", op.word())),
+        // No walk goes on below one that began a branch.
+        let began = self.turns.iter().take(self.back).position(Turn::began_branch);
+        let on_branch = began.map(|at| &self.turns[..=at]).filter(|above| above.len() < self.turns.len());
+        let all = match (on_branch, self.whole) {
+            (Some(above), _) => match above.iter().filter(|turn| !turn.is_part()).count() {
+                1 => Some(format!("or run 'oxundo {}' for the one that began {here}", op.word())),
+                all => Some(format!("or run 'oxundo {} {all}' for those of {here} alone", op.word())),
+            },
+            (None, 0) => None,
+            (None, 1) => Some(format!("or run 'oxundo {}' for that one", op.word())),
+            (None, all) => Some(format!("or run 'oxundo {} {all}' for all of them", op.word())),
         };
         Ok(refusal.hints(all))
     }
@@ -379,23 +386,20 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
     let newest = recorded.last.top.or_else(|| view.timeline.state.newest_done().map(|(turn, _)| turn));
     let Some(turn) = newest.map(|turn| view.timeline.require_turn(turn)).transpose()? else { return Ok(None) };
     let number = turn.turn;
-    // What was taken off this branch, or began on it, is undone, by whatever means.
-    let is_of_here = [&turn.branch, &turn.began_on].contains(&&view.head.branch);
-    if is_of_here && view.place()?.undone.contains(&number) {
-        return Ok(None);
-    }
     let branch = branch_now(view, &turn)?;
     let place = shown_place(branch.as_deref());
     let message = format!("{here} has no turns: turn {number}, the last one, was made on {place}");
     let elsewhere = branch.as_deref().filter(|name| *name != view.head.stack());
-    if let Some(name) = elsewhere
-        && let Some(tip) = Refs::new(view.repo).ref_id(name)?
-    {
-        let there = Head { branch: Some(name.to_owned()), commit: Some(tip), through: None };
-        if place::find(view.repo, &view.timeline, &there)?.top.is_none() {
-            // The user has taken it off that, too.
-            return Ok(None);
-        }
+    let tip = elsewhere.map(|name| Refs::new(view.repo).ref_id(name)).transpose()?.flatten();
+    let there =
+        elsewhere.zip(tip).map(|(name, tip)| Head { branch: Some(name.to_owned()), commit: Some(tip), through: None });
+    let has_it = there.map(|there| place::find(view.repo, &view.timeline, &there)).transpose()?.map(|it| it.top);
+    // What was taken off this branch, or began on it, is undone, by whatever means; and so is what the user has taken off
+    // the other one, too.
+    let is_of_here = [&turn.branch, &turn.began_on].contains(&&view.head.branch);
+    let is_undone_here = is_of_here && view.place()?.undone.contains(&number);
+    if has_it.map_or(is_undone_here, |top| top.is_none() || is_undone_here && turn.began_on != turn.branch) {
+        return Ok(None);
     }
     let switch = elsewhere.map(|name| switching::line(view, Some(name), None)).transpose()?.flatten();
     let hint = match switch {

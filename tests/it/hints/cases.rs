@@ -143,6 +143,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(FOREIGN, "own", "oxundo restore --exact 1", "! test -e two && test -e one && test -e own"),
     case(FOREIGN, "oxundo -q branch x 1; own", "oxundo undo", "git symbolic-ref HEAD | grep main"),
+    case(
+        FOREIGN,
+        "echo mine >>README.txt; turn 'echo 3 >three'; oxundo -q squash 1.. -m all; git reset -q --hard HEAD~1",
+        "oxundo redo",
+        "test -e three && grep mine README.txt",
+    ),
     case(FOREIGN, "turn 'git switch -qc x'; own", "oxundo undo", "git symbolic-ref HEAD | grep main && git show x:own"),
     case(
         FOREIGN,
@@ -439,6 +445,12 @@ pub(super) const CASES: &[Case] = &[
         "own; oxundo -q branch x 2; git reset -q --keep main; turn 'echo 3 >three'",
         "oxundo undo --to 2",
         "! test -e three && test -e own && git merge-base --is-ancestor main x",
+    ),
+    case(
+        "'…' is not where the turn left it",
+        "git switch -qc side; turn 'echo 3 >three'; own; turn 'git switch -q main; echo 4 >four'; git branch -f side main~1",
+        "oxundo undo --steps 2",
+        "! test -e four && git show side:own",
     ),
     case(
         "'…' is not where the turn left it",
