@@ -255,12 +255,10 @@ fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &Turn
     };
     let Some(other) = began.and_then(|turn| turn.began_on.as_deref()) else { return Ok(refusal) };
     let (here, shown) = (short_branch(name), short_branch(other));
+    let renamed = || format!("git branch -m {} {}", branch_word(name), branch_word(other));
     let hint = match switching::line(view, Some(other), None)? {
         Some(switch) => format!("run '{switch}' to go back to '{shown}', which leaves '{here}' as it is"),
-        None => {
-            let line = format!("git branch -m {} {}", branch_word(name), branch_word(other));
-            format!("run '{line}' to have the branch under the name that it had before")
-        }
+        None => format!("run '{}' to have the branch under the name that it had before", renamed()),
     };
     refusal.hints.retain(|hint| !hint.contains("--revert"));
     Ok(refusal.hint(hint))
