@@ -122,13 +122,16 @@ impl InProgress {
         }
     }
 
-    /// How it comes to an end.
-    pub fn hints(self) -> Vec<String> {
+    /// How it comes to an end: the first way, and the other one where there are two.
+    pub fn hints(self) -> (String, Option<String>) {
         let line = self.giving_up();
         if self.is_torn {
-            return vec![format!("run '{line}' to put away what is left of it: no other command of git's can end it")];
+            return (
+                format!("run '{line}' to put away what is left of it: no other command of git's can end it"),
+                None,
+            );
         }
-        vec![FINISH.to_owned(), format!("or run '{line}' to give it up")]
+        (FINISH.to_owned(), Some(format!("or run '{line}' to give it up")))
     }
 }
 

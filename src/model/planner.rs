@@ -975,7 +975,8 @@ fn check_operation(present: &Present, torn: Option<String>, beside: Option<u64>,
     let Some(why) = why else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, why);
     if operation.is_under_way() {
-        return Err(refusal.hints(operation.in_progress().hints()));
+        let (finish, give_up) = operation.in_progress().hints();
+        return Err(refusal.hint(finish).hints(give_up));
     }
     let state = match (plan.op, plan.turns.first()) {
         (Op::Redo, Some(number)) => number.to_string(),

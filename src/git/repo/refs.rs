@@ -234,7 +234,7 @@ impl Repo {
     /// The operation that git is in the middle of.
     pub fn in_progress(&self) -> Option<InProgress> {
         let word = self.doing()?;
-        let is_there = |name: &&str| self.operation_path(BStr::new(*name)).exists();
+        let is_there = |name: &&str| self.git_dir.join(name).exists();
         Some(InProgress { word, is_torn: word == "rebase" && !REBASED.iter().any(is_there) })
     }
 

@@ -83,7 +83,8 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
 
 /// The refusal where git is in the middle of something.
 pub fn in_progress(doing: InProgress) -> Refusal {
-    Refusal::new(Code::InProgress, format!("a {} is in progress", doing.word)).hints(doing.hints())
+    let (finish, give_up) = doing.hints();
+    Refusal::new(Code::InProgress, format!("a {} is in progress", doing.word)).hint(finish).hints(give_up)
 }
 
 /// Checks that HEAD is on a branch, or detached. git lets it be on any ref, and a commit moves that; oxundo moves no

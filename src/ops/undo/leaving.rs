@@ -334,7 +334,8 @@ pub fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>>
 fn in_the_middle(view: &View<'_>, mut refusal: Refusal) -> Refusal {
     let Some(doing) = view.repo.in_progress() else { return refusal };
     refusal.hints.retain(|hint| !hint.contains("--revert") && !hint.contains("'oxundo branch "));
-    refusal.hints(doing.hints())
+    let (finish, give_up) = doing.hints();
+    refusal.hint(finish).hints(give_up)
 }
 
 /// Where a branch, or a detached HEAD, is after the first legs.
