@@ -329,6 +329,14 @@ struct Told {
 impl Told {
     fn begin(&mut self, mark: CallMark, place: usize) {
         let CallMark { session, tool, at, since_boot, beside, clock, found, gone, staged, state, moved, .. } = mark;
+        // Where hooks are set up in two places, each tells of it. One that is over may have had this id: a few models count from
+        // nought in each of their answers.
+        let is_it = |call: &ToolCall| {
+            call.session == session && call.tool.tool == tool.tool && tool.id.is_some() && call.tool.id == tool.id
+        };
+        if self.open.iter().any(|at| is_it(&self.calls[*at])) {
+            return;
+        }
         let is_known = tool.only_reads();
         self.open.push(self.calls.len());
         self.calls.push(ToolCall {
@@ -471,6 +479,20 @@ mod tests {
             mark("s", "Bash", Some("9"), "e", true),
         ];
         assert_eq!(ends(marks), [None, Some("d".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_call_that_two_hooks_tell_of_is_one() {
+        let begins = || mark("s", "Edit", Some("1"), "9", false);
+        let ended = |at: &str| mark("s", "Edit", Some("1"), at, true);
+        let over = || vec![Some("10".to_owned())];
+        assert_eq!(ends(vec![begins(), begins(), ended("10")]), over(), "one of them was killed");
+        assert_eq!(ends(vec![begins(), begins(), ended("10"), ended("11")]), over());
+        let again = ends(vec![begins(), ended("10"), begins(), ended("11")]);
+        assert_eq!(again, [Some("10".to_owned()), Some("11".to_owned())], "another one of the same id");
+        let others = [mark("t", "Edit", Some("1"), "9", false), mark("s", "Edit", Some("2"), "9", false)];
+        let all = others.into_iter().chain([begins(), ended("10")]).collect();
+        assert_eq!(ends(all), [None, None, Some("10".to_owned())], "of another session, and another one");
     }
 
     #[test]

@@ -55,6 +55,37 @@ fn calls_that_end_at_the_same_instant_are_each_in_a_step_and_what_comes_after_is
 }
 
 #[test]
+fn where_hooks_are_set_up_in_two_places_a_call_is_one_and_what_comes_after_is_the_users() {
+    // Both at once, one a moment later than the other, and one that is killed before its end.
+    let ways = [
+        ("pre R T f1 & pre R T f1 & wait", "post R T f1 & post R T f1 & wait"),
+        ("pre R T f1; pre R T f1", "post R T f1"),
+    ];
+    let cases = ways.iter().flat_map(|way| ["Edit", "Bash"].map(|tool| (format!("{tool}: {way:?}"), (*way, tool))));
+    check_all(cases, |((pre, post), tool)| {
+        let mut story = String::new();
+        for round in 1..=4 {
+            let told = |line: &str| line.replace('R', &round.to_string()).replace('T', tool);
+            story.push_str(&format!(
+                "{}
+                sed -i 's/^{round}0$/AGENT/' f1
+                {}
+                sed -i 's/^{round}5$/USER/' f1 f2\n",
+                told(pre),
+                told(post)
+            ));
+        }
+        let (repo, commit) = told(&story);
+        assert_eq!(commit.matches("+AGENT").count(), 4, "{commit}");
+        assert_eq!(commit.matches("+USER").count(), 0, "{commit}");
+        repo.undo();
+        let left = repo.sh("cat f1 f2");
+        assert_eq!((left.matches("AGENT").count(), left.matches("USER").count()), (0, 8), "{left}");
+        repo.assert_sound();
+    });
+}
+
+#[test]
 fn a_call_that_ends_as_another_begins_is_told_from_what_comes_after() {
     let (repo, commit) = told(
         "pre 1 Bash; sed -i 's/^10$/AGENT1/' f1; held 1 'post 1 Bash' 'pre 2 Bash'
