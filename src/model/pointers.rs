@@ -129,6 +129,13 @@ impl Pointers {
         true
     }
 
+    /// The ends of what somebody else has committed on branches, and is nowhere here.
+    fn tips_of_others(&self, from: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) -> Vec<ObjectId> {
+        let is_here = |tip: ObjectId| self.branches.values().any(|own| *own == tip || is_above(*own, tip));
+        let moved = from.branches.iter().filter(|(name, tip)| self.branches.get(*name) != Some(*tip));
+        moved.map(|(_, tip)| *tip).filter(|tip| !is_here(*tip)).collect()
+    }
+
     fn follow_head(&mut self, from: &Head, to: &Head) {
         let tip = to.branch.as_ref().and_then(|branch| self.branches.get(branch)).copied();
         let leads = match &to.branch {
@@ -144,15 +151,19 @@ impl Pointers {
     }
 
     /// Follows somebody who led them from one place to another. Of the branch that HEAD is on, that is only where these are there
-    /// too: what stands on somebody else's commits cannot be had without them. HEAD goes to another branch as that is here.
+    /// too: what stands on somebody else's commits cannot be had without them, nor can what was merged of these into the branch that
+    /// HEAD is on then. HEAD goes to another branch as that is here.
     /// `is_above` says whether a commit has another one below it.
     pub fn follow(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
-        let on = from.head.branch.as_ref();
-        let renamed = self.on_new_branch(from, to, is_above);
+        let (on, now_on) = (from.head.branch.as_ref(), to.head.branch.as_ref());
+        let renamed = self.on_new_branch(from, to, &is_above);
+        let of_others = self.tips_of_others(from, &is_above);
+        let has_theirs = |tip: ObjectId| of_others.iter().any(|other| tip == *other || is_above(tip, *other));
         let mut gone = Vec::new();
         for (name, tip) in changes(&from.branches, &to.branches) {
-            let is_own = renamed && (on == Some(&name) || to.head.branch.as_ref() == Some(&name));
-            if is_own || (on == Some(&name) && self.branches.get(&name) != from.branches.get(&name)) {
+            let is_on = on == Some(&name) || now_on == Some(&name);
+            let is_led = on == Some(&name) && self.branches.get(&name) != from.branches.get(&name);
+            if is_on && (renamed || is_led || self.branches.contains_key(&name) && tip.is_some_and(has_theirs)) {
                 continue;
             }
             match tip {
@@ -320,6 +331,20 @@ mod tests {
                 at(&[("a", 2), ("b", 5)], &[]),
                 at(&[("a", 1), ("b", 5)], &[]),
                 "and back to the one on which it has committed",
+            ),
+            (
+                at(&[("b", 1), ("a", 1)], &[]),
+                at(&[("b", 3), ("a", 1)], &[]),
+                at(&[("a", 3), ("b", 3)], &[]),
+                at(&[("a", 1), ("b", 1)], &[]),
+                "a merge of what the agent committed on another one",
+            ),
+            (
+                at(&[("b", 2), ("a", 1)], &[]),
+                at(&[("b", 2), ("a", 1)], &[]),
+                at(&[("a", 2), ("b", 2)], &[]),
+                at(&[("a", 2), ("b", 2)], &[]),
+                "and of what the user did",
             ),
             (
                 at(&[("a", 1)], &[2, 1]),
