@@ -8,7 +8,7 @@ use crate::model::turn::{Participant, model_name};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A prompt longer than this is cut: the record of its turn is read with others.
 const LONGEST: usize = 1 << 20;
@@ -106,7 +106,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn && !is_call).map(|text| as_recorded(&text)),
         tool: is_call.then(|| ToolUse {
             tool: name(TOOL).unwrap_or_default(),
-            path: name(TOOL_PATH),
+            path: name(TOOL_PATH).map(|path| from_there(name(DIRECTORY), path)),
             id: name(TOOL_CALL),
             command: text(payload, TOOL_COMMAND).filter(|_| name(TOOL_PATH).is_none()).map(|line| one_line(&line)),
             has_other_names: false,
@@ -114,6 +114,12 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
+}
+
+/// A path that a call names as its agent means it, which may be at work in another directory than its project's.
+fn from_there(directory: Option<String>, path: String) -> String {
+    let there = directory.map(PathBuf::from).filter(|there| there.is_absolute() && Path::new(&path).is_relative());
+    there.and_then(|there| there.join(&path).into_os_string().into_string().ok()).unwrap_or(path)
 }
 
 /// What a text in JSON says in its upper levels, which is where the fields are. Further down, and in the place of numbers beyond
@@ -271,6 +277,21 @@ mod tests {
             assert_eq!(hear("claude", &other), None, "{key}");
         }
         assert_eq!(hear("claude", &json!({"hook_event_name": "SubagentStop", "session_id": "s"})), None);
+    }
+
+    #[test]
+    fn a_path_is_meant_from_where_the_agent_is_at_work() {
+        for (directory, path, meant) in [
+            ("/repo/d", "x", "/repo/d/x"),
+            ("/repo/d", "/repo/x", "/repo/x"),
+            ("d", "x", "x"),
+            ("/repo/d", "../x", "/repo/d/../x"),
+        ] {
+            let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": directory, "tool_name": "Edit",
+                "tool_use_id": "1", "tool_input": {"file_path": path}});
+            let tool = hear("claude", &call).and_then(|heard| heard.tool).expect("it is a call");
+            assert_eq!(tool.path.as_deref(), Some(meant), "{directory}, {path}");
+        }
     }
 
     #[test]
