@@ -9,6 +9,7 @@ pub mod guard;
 pub mod kin;
 pub mod leftover;
 pub mod limits;
+pub mod line_ends;
 pub mod merge;
 pub mod names;
 pub mod operation;

@@ -481,6 +481,78 @@ fn what_git_writes_as_the_user_switches_between_the_agents_commits_is_not_the_us
 }
 
 #[test]
+fn what_the_user_merges_of_the_agents_commits_between_calls_is_taken_back_or_refused() {
+    let commits = |text: &str, file: &str| format!("echo {text} >>{file}; git commit -qam {text}");
+    for (is_own_there, comes) in [
+        (false, "git branch u; git switch -q u"),
+        (true, "git switch -qc u; echo own >own.txt; git add own.txt; git commit -qm own"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        let before = repo.head();
+        shell(&repo, 1, &commits("its1", "a.txt"));
+        user(&repo, comes);
+        shell(&repo, 2, &commits("its2", "both.txt"));
+        user(&repo, "git switch -q main; git merge -q u");
+        shell(&repo, 3, "echo its >its.txt");
+        ends(&repo);
+        let after = repo.state();
+        if is_own_there {
+            repo.refuses(&["undo"], "foreign");
+            repo.state().assert_is(&after, "nothing is changed");
+            repo.oxundo(["undo", "--revert"]).success();
+            repo.assert_file("own.txt", "own\n", "the user's");
+        } else {
+            repo.undo();
+            assert_eq!((repo.head(), repo.git(["rev-parse", "u"])), (before.clone(), before));
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.undo();
+        }
+        assert_eq!(text(&repo, "a.txt"), "a\n");
+        assert_eq!(text(&repo, "both.txt"), LINES, "none of the agent's lines stays");
+        assert!(!repo.exists("its.txt"));
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_the_user_saves_in_a_file_of_which_the_agent_turns_the_line_ends_is_theirs() {
+    let attributes = "echo '*.txt eol=crlf' >.gitattributes; git add .gitattributes; git commit -qm attributes";
+    for (setting, saves_again) in [
+        ("git config core.autocrlf true", false),
+        ("git config core.autocrlf true", true),
+        (attributes, true),
+        ("true", true),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh(setting);
+        repo.write("f.txt", (1..=60).map(|n| format!("line {n}\r\n")).collect::<String>());
+        repo.sh("git add f.txt 2>/dev/null; git commit -qm file; git status");
+        let before = repo.read("f.txt");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 1, "f.txt", "sed -i 's/^line 3\r/its\r/' f.txt");
+        user(&repo, "sed -i 's/^line 20\r/mine\r/' f.txt");
+        edit(&repo, 2, "f.txt", "sed -i 's/\r$//; s/^line 30$/its/' f.txt");
+        if saves_again {
+            user(&repo, "sed -i 's/^line 45$/mine/' f.txt");
+        }
+        ends(&repo);
+        let commit = repo.git(["show", "--format=%s", "-U0", "HEAD"]);
+        assert_eq!((commit.matches("+its").count(), commit.matches("+mine").count()), (2, 0), "{setting}: {commit}");
+        assert_eq!(repo.git(["status", "--porcelain"]), " M f.txt", "{setting}");
+        let after = repo.state();
+        repo.undo();
+        let mine = if saves_again { vec![20, 45] } else { vec![20] };
+        let left = mine.iter().fold(String::from_utf8_lossy(&before).into_owned(), |text, line| {
+            text.replace(&format!("line {line}\r"), "mine\r")
+        });
+        assert_eq!(text(&repo, "f.txt"), left, "{setting}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
+}
+
+#[test]
 fn a_commit_that_the_user_words_anew_between_calls_is_the_turns_and_keeps_their_words() {
     for mode in [Mode::Commit, Mode::Ghost] {
         for user_does in ["commit -q --amend -m better", "rebase -q -x 'git commit -q --amend -m better' HEAD~1"] {

@@ -8,6 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::tree::tree_change;
 use crate::git::repo::Repo;
 use crate::model::checkpoint::IndexEntry;
+use crate::model::line_ends::as_changed;
 use crate::model::merge;
 use crate::model::merge::{Blobs, Cause, Merge, Merged, Verdict};
 use crate::model::wide::Wide;
@@ -57,9 +58,13 @@ impl Merger<'_> {
         let Some((wide, sides)) = text.filter(|_| !matches!(driver, Driver::Binary)) else {
             return Ok(Merged::Overlap(Cause::Binary));
         };
-        let Some(mut merged) = self.merge_lines(&sides, matches!(driver, Driver::Union))? else {
-            return Ok(Merged::Overlap(Cause::Lines(overlap(&sides))));
+        let is_union = matches!(driver, Driver::Union);
+        // Who writes other line ends has changed each line, and most often none.
+        let merged = match self.merge_lines(&sides, is_union)? {
+            None => as_changed(&sides).map(|sides| self.merge_lines(&sides, is_union)).transpose()?.flatten(),
+            merged => merged,
         };
+        let Some(mut merged) = merged else { return Ok(Merged::Overlap(Cause::Lines(overlap(&sides)))) };
         if let Some(wide) = wide {
             merged = wide.write(&merged).with_context(|| format!("write '{path}' as it was encoded"))?;
         }
