@@ -33,6 +33,15 @@ impl<'a> Ends<'a> {
         (self.from.is_some() != self.to.is_some()).then_some(self.to.is_some())
     }
 
+    /// Whether each line that this change brings or takes away another one does, too.
+    pub fn is_all_in(self, other: Self) -> bool {
+        let (mine, others) = (self.lines(), other.lines());
+        let is_there = |(line, by): (&&[u8], &i64)| {
+            others.get(line).is_some_and(|other| other.signum() == by.signum() && other.abs() >= by.abs())
+        };
+        !mine.is_empty() && mine.iter().all(is_there)
+    }
+
     /// Whether any of this change is in another one. What only moved lines is in whatever changes the file.
     pub fn is_in(self, other: Self) -> bool {
         if self.from == self.to || other.from == other.to {

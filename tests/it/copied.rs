@@ -17,7 +17,7 @@ fn named<const N: usize>(cases: [Case<'_>; N]) -> [(String, (Story<'_>, &str, &s
 
 /// Tells a story in turns: what the agent does in a shell (`a`) or in an edit of the file of which the first letter is the
 /// name (`e`), and what the user does (`u`). A prompt ends and another one begins at `p`.
-fn told(story: Story<'_>) -> Sandbox {
+pub(super) fn told(story: Story<'_>) -> Sandbox {
     let repo = Sandbox::new();
     for name in ["F", "a", "c", "d/x"] {
         repo.write(name, (1..=60).map(|n| format!("line {n}\n")).collect::<String>());
@@ -47,11 +47,11 @@ fn tokens(repo: &Sandbox, pick: &str) -> String {
     repo.sh(&format!("{pick} | grep -oE '(USER|AGENT)[0-9]+' | sort -u | tr '\\n' ' '"))
 }
 
-fn committed(repo: &Sandbox) -> String {
+pub(super) fn committed(repo: &Sandbox) -> String {
     tokens(repo, "git show --format= HEAD | grep '^+'")
 }
 
-fn there(repo: &Sandbox) -> String {
+pub(super) fn there(repo: &Sandbox) -> String {
     tokens(repo, "grep -rh --exclude-dir=.git . .")
 }
 

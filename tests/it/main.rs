@@ -137,6 +137,7 @@ mod special_files;
 mod standing;
 mod steps;
 mod tables;
+mod taken_back;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod torn;

@@ -12,7 +12,7 @@ use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use gix::diff::blob::{Algorithm, Diff, InternedInput};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// The files that differ between two states.
 type Files = BTreeMap<BString, Change<Option<FileState>>>;
@@ -70,18 +70,23 @@ impl Checkpoints<'_> {
     /// The paths that files had whose content is at other paths after a change, by these: they were renamed, also over another
     /// file, or changed places.
     pub fn came_from(&self, files: &Files) -> Result<BTreeMap<BString, BString>> {
-        let was: HashSet<ObjectId> = files.values().filter_map(|change| Some(change.from?.id)).collect();
-        let now: HashSet<ObjectId> = files.values().filter_map(|change| Some(change.to?.id)).collect();
+        let places = Places::of(files);
+        // Where the other one stays, too, they were alike to begin with, and what was done to one of them was taken back.
         let is_elsewhere = |change: &Change<FileState>| {
-            change.from.id != change.to.id && (was.contains(&change.to.id) || now.contains(&change.from.id))
+            Ok::<_, anyhow::Error>(
+                places.is_elsewhere(change)
+                    && (places.have_changed(change) || !self.are_alike(change.from.id, change.to.id)?),
+            )
         };
-        let is_gone = |change: &Change<Option<FileState>>| match (change.from, change.to) {
-            (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to)),
-            (_, to) => to.is_none(),
-        };
-        let is_any_gone = files.values().any(is_gone);
+        let mut is_any_gone = false;
+        for change in files.values() {
+            is_any_gone |= match (change.from, change.to) {
+                (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to))?,
+                (_, to) => to.is_none(),
+            };
+        }
         let is_another = |change: &Change<FileState>| {
-            Ok(is_elsewhere(change) || is_any_gone && !self.are_alike(change.from.id, change.to.id)?)
+            Ok(is_elsewhere(change)? || is_any_gone && !self.are_alike(change.from.id, change.to.id)?)
         };
         let mut pairs = self.paired(files, is_another)?;
         // What is empty tells nothing.
@@ -153,8 +158,44 @@ impl Checkpoints<'_> {
     }
 
     /// A file's content, unless it is too large to be compared.
-    fn content_of(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
+    pub fn content_of(&self, id: ObjectId) -> Result<Option<Vec<u8>>> {
         Objects::new(self.repo).small_blob(id)
+    }
+}
+
+/// Which contents are where before and after a change.
+struct Places<'d> {
+    was: HashMap<ObjectId, Vec<&'d Change<Option<FileState>>>>,
+    now: HashMap<ObjectId, Vec<&'d Change<Option<FileState>>>>,
+}
+
+impl<'d> Places<'d> {
+    fn of(files: &'d Files) -> Self {
+        let (mut was, mut now) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for change in files.values() {
+            if let Some(from) = change.from {
+                was.entry(from.id).or_default().push(change);
+            }
+            if let Some(to) = change.to {
+                now.entry(to.id).or_default().push(change);
+            }
+        }
+        Self { was, now }
+    }
+
+    /// Whether a file's content was at another path, or is there now.
+    fn is_elsewhere(&self, change: &Change<FileState>) -> bool {
+        change.from.id != change.to.id
+            && (self.was.contains_key(&change.to.id) || self.now.contains_key(&change.from.id))
+    }
+
+    /// Whether the file at that other path is gone, or has come, or has changed places in turn.
+    fn have_changed(&self, change: &Change<FileState>) -> bool {
+        let has_left = |other: &&Change<Option<FileState>>| other.to.is_none_or(|to| self.was.contains_key(&to.id));
+        let has_come =
+            |other: &&Change<Option<FileState>>| other.from.is_none_or(|from| self.now.contains_key(&from.id));
+        self.was.get(&change.to.id).is_some_and(|others| others.iter().any(has_left))
+            || self.now.get(&change.from.id).is_some_and(|others| others.iter().any(has_come))
     }
 }
 

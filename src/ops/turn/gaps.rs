@@ -13,6 +13,7 @@ use crate::git::worktree::Worktree;
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind, Skipped};
+use crate::model::leftover::Ends;
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::parents;
@@ -21,7 +22,7 @@ use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
-use crate::ops::turn::renamed::{self, CameFrom, Renames};
+use crate::ops::turn::renamed::{self, CameFrom, Left, Renames};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -227,12 +228,8 @@ impl Gaps {
         Ok(Self { all: gaps, found })
     }
 
-    /// What calls left in files that only the user has changed since, by how they are at the end of a turn.
-    pub fn left_by_calls(
-        &self,
-        view: &View<'_>,
-        ends: (&Checkpoint, &Checkpoint),
-    ) -> Result<BTreeMap<BString, Option<FileState>>> {
+    /// What calls left in files that only the user has changed since, or that calls made, by how they are at the end of a turn.
+    pub fn left_by_calls(&self, view: &View<'_>, ends: (&Checkpoint, &Checkpoint)) -> Result<BTreeMap<BString, Left>> {
         let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames));
         Checkpoints::new(view.repo).merging(|merge| {
             renamed::left_by_calls(view, changes, ends, |path, now, change| {
@@ -446,12 +443,23 @@ struct Saved<'a> {
     lost: BTreeSet<BString>,
     /// Those that have other names since, as they were.
     gone: BTreeMap<BString, Option<FileState>>,
+    /// What each was as the user changed it, where calls had changed it by then.
+    known: BTreeMap<BString, Vec<Known>>,
+}
+
+/// A file that calls had changed.
+#[derive(Clone, Copy)]
+struct Known {
+    with: Option<FileState>,
+    without: Option<FileState>,
+    /// Whether the user then took away what they had done.
+    is_away: bool,
 }
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        let (files, lost, gone) = Default::default();
-        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, gone }
+        let (files, lost, gone, known) = Default::default();
+        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, gone, known }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -476,8 +484,17 @@ impl<'a> Saved<'a> {
         for path in &gap.renames.gone {
             self.gone.insert(path.clone(), self.file(path)?);
         }
-        let mut followed = Vec::new();
-        for path in gap.work.files.keys() {
+        let (mut followed, mut known) = (Vec::new(), Vec::new());
+        for (path, change) in &gap.work.files {
+            let without = self.file(path)?;
+            if without != change.from {
+                known.push((path, change, without));
+            }
+            if let Some(back) = self.brought_back(path, change, merge)? {
+                let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, back);
+                followed.push((path, now));
+                continue;
+            }
             let Some((origin, change)) = gap.change(self.base, path) else { continue };
             let now = match origin {
                 // It may have its first name again, where a call had given it the other.
@@ -497,6 +514,10 @@ impl<'a> Saved<'a> {
             followed.push((at, now));
         }
         self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
+        for (path, change, without) in known {
+            let is_away = self.file(path)? == change.to;
+            self.known.entry(path.clone()).or_default().push(Known { with: change.from, without, is_away });
+        }
         // What overlaps goes along with its file.
         for (path, origin) in gap.renames.came.iter().filter(|(path, _)| gap.work.files.contains_key(*path)) {
             if self.lost.remove(&origin.path) {
@@ -504,6 +525,49 @@ impl<'a> Saved<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What calls had done, and the user had taken away, as by a stash, and brings back, is theirs; what comes with it is the user's.
+    fn brought_back(
+        &self,
+        path: &BString,
+        change: &Change<Option<FileState>>,
+        merge: &mut Merge<'_>,
+    ) -> Result<Option<Follows>> {
+        let Some(all) = self.known.get(path) else { return Ok(None) };
+        if let Some(known) = all.iter().rev().find(|known| known.with == change.to) {
+            return Ok(Some(Follows::Whole(known.without)));
+        }
+        let (Some(from), Some(to)) = (change.from, change.to) else { return Ok(None) };
+        for Known { with, without, .. } in all.iter().rev().filter(|known| known.is_away) {
+            let (Some(with), Some(without)) = (*with, *without) else { continue };
+            if [with, without, from, to].iter().any(|file| file.kind == Kind::Symlink)
+                || !self.are_all_in(Change::new(without.id, with.id), Change::new(from.id, to.id))?
+            {
+                continue;
+            }
+            let with_theirs = if from.id == without.id {
+                Merged::Clean(with.id)
+            } else {
+                merge(path.as_bstr(), Blobs { base: without.id, ours: from.id, theirs: with.id })?
+            };
+            if let Merged::Clean(id) = with_theirs {
+                let rest = Change::new(Some(FileState { id, ..from }), change.to);
+                return saved(path, self.file(path)?, &rest, merge).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether all lines of one change are in another.
+    fn are_all_in(&self, one: Change<ObjectId>, other: Change<ObjectId>) -> Result<bool> {
+        let mut contents = Vec::new();
+        for id in [one.from, one.to, other.from, other.to] {
+            let Some(content) = self.checkpoints.content_of(id)? else { return Ok(false) };
+            contents.push(content);
+        }
+        let ends = |at: usize| Ends { from: Some(&contents[at]), to: Some(&contents[at + 1]) };
+        Ok(ends(0).is_all_in(ends(2)))
     }
 
     /// What the user saved in the place of a file that a call had deleted, below it or above it, overlaps with that: only one of the

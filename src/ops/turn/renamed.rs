@@ -145,7 +145,12 @@ fn note_passing(
         let new = files.iter().filter(|(path, change)| change.from.is_none() && !is_in(&found[at], path));
         for (path, file) in new.filter_map(|(path, change)| Some((path, change.to?))).collect::<Vec<_>>() {
             let had_it = |(old, change): &(&BString, &Change<_>)| *old != path && change.from == Some(file);
-            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(had_it) else { continue };
+            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(had_it) else {
+                if let Some(origin) = back_over_its_own(view, changes, (at, path, file), &was_there, found)? {
+                    found[at].came.insert(path.clone(), origin);
+                }
+                continue;
+            };
             let is_there = Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some();
             if is_there || !was_there(at, old, Some(file))? {
                 continue;
@@ -163,6 +168,26 @@ fn note_passing(
         }
     }
     Ok(())
+}
+
+/// Where a file was that has come to a path, with something new in it, and later gets its own name back: what is there then is still
+/// what it was as it went.
+fn back_over_its_own(
+    view: &View<'_>,
+    changes: &[&Files],
+    (at, path, file): (usize, &BString, FileState),
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    found: &[Renames],
+) -> Result<Option<Origin>> {
+    for later in at + 1..changes.len() {
+        for (old, _) in found[later].came.iter().filter(|(_, origin)| origin.path == *path) {
+            let Some(own) = changes[later].get(old).and_then(|change| change.from) else { continue };
+            if was_there(at, old, Some(own))? && Checkpoints::new(view.repo).are_alike(own.id, file.id)? {
+                return Ok(Some(Origin { path: old.clone(), file: Some(own) }));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn is_in(renames: &Renames, path: &BString) -> bool {
@@ -201,15 +226,44 @@ pub fn came_from<'g>(changes: impl Iterator<Item = &'g Renames>) -> CameFrom {
     known
 }
 
-/// A file that only the user has changed since.
+/// A file that the user has changed, what it was without that, and what it is with it.
 #[derive(Clone)]
 struct Chain {
     /// Its path in the beginning.
     origin: BString,
     change: Change<Option<FileState>>,
+    /// What it was without that before later calls.
+    were: Vec<Option<FileState>>,
 }
 
-/// What calls left of files that only the user has changed since, by the paths that they have at the end. `changes` are the user's,
+/// What calls left in a file that the user has changed.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// All that they left.
+    pub file: Option<FileState>,
+    /// What they had left before later ones.
+    pub were: Vec<Option<FileState>>,
+}
+
+impl Chain {
+    /// With what a call has made of it; none where that does not go together with what it was without the user's.
+    fn changed(
+        mut self,
+        path: &BString,
+        to: Option<FileState>,
+        made_to: &mut impl FnMut(
+            &BString,
+            Option<FileState>,
+            &Change<Option<FileState>>,
+        ) -> Result<Option<Option<FileState>>>,
+    ) -> Result<Option<Self>> {
+        let left = made_to(path, self.change.from, &Change::new(self.change.to, to))?;
+        self.were.push(self.change.from);
+        Ok(left.map(|left| Self { change: Change::new(left, to), ..self }))
+    }
+}
+
+/// What calls left of files that the user has changed, and no call since unless calls made them, by the paths that they have at the end. `changes` are the user's,
 /// in order. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
 /// saved before it.
 pub fn left_by_calls<'g>(
@@ -217,7 +271,7 @@ pub fn left_by_calls<'g>(
     changes: impl Iterator<Item = (&'g Files, &'g Renames)>,
     (before, after): (&Checkpoint, &Checkpoint),
     mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
-) -> Result<BTreeMap<BString, Option<FileState>>> {
+) -> Result<BTreeMap<BString, Left>> {
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
     for (files, renames) in changes {
@@ -234,12 +288,9 @@ pub fn left_by_calls<'g>(
             let Origin { path: old, file } = origin;
             let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
             let chain = match known.cloned() {
-                None => Some(Chain { origin: old.clone(), change: Change::new(file, file) }),
+                None => Some(Chain { origin: old.clone(), change: Change::new(file, file), were: Vec::new() }),
                 // A call has changed it in between.
-                Some(Some(chain)) if chain.change.to != file => {
-                    let left = made_to(path, chain.change.from, &Change::new(chain.change.to, file))?;
-                    left.map(|left| Chain { change: Change::new(left, file), ..chain })
-                }
+                Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, &mut made_to)?,
                 Some(chain) => chain,
             };
             let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
@@ -249,9 +300,16 @@ pub fn left_by_calls<'g>(
     let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut left = BTreeMap::new();
     for (path, chain) in chains {
-        let Some(Chain { origin, change }) = chain else { continue };
-        if file(after, &path)? == change.to && file(before, &origin)? != change.from {
-            left.insert(path, change.from);
+        let (Some(chain), now) = (chain, file(after, &path)?) else { continue };
+        let first = file(before, &chain.origin)?;
+        let chain = match chain {
+            chain if chain.change.to == now => Some(chain),
+            // A file that was there before has what is the user's in it told from the rest by what it was then.
+            chain if first.is_none() && now.is_some() => chain.changed(&path, now, &mut made_to)?,
+            _ => None,
+        };
+        if let Some(Chain { change, were, .. }) = chain.filter(|chain| chain.change.from != first) {
+            left.insert(path, Left { file: change.from, were });
         }
     }
     Ok(left)

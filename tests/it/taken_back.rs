@@ -1,0 +1,225 @@
+//! What the user takes back of an agent's in the middle of a turn, and brings back; and what they save in what it has made: each
+//! line is whose token it has.
+
+use crate::copied::{committed, there, told};
+use crate::sandbox::check_all;
+
+/// Whether undo is refused, as it would take something of the user's with it; or the tokens that it leaves.
+#[derive(Clone, Copy)]
+enum Undo {
+    Refused,
+    Leaves(&'static str),
+}
+use Undo::{Leaves, Refused};
+
+/// A story; what of it is committed as the agent's, what `git status` says then, and what undo does.
+struct Case {
+    story: &'static [(char, &'static str)],
+    committed: &'static str,
+    status: &'static str,
+    undo: Undo,
+}
+
+const fn case(
+    story: &'static [(char, &'static str)],
+    committed: &'static str,
+    status: &'static str,
+    undo: Undo,
+) -> Case {
+    Case { story, committed, status, undo }
+}
+
+fn check<const N: usize>(cases: [(&str, Case); N]) {
+    check_all(cases.map(|(name, case)| (name.to_owned(), case)), |case| {
+        let repo = told(case.story);
+        assert_eq!(committed(&repo), case.committed, "the agent's, and no line of the user's");
+        let mut status: Vec<_> = repo.git(["status", "--porcelain"]).lines().map(str::to_owned).collect();
+        status.sort_unstable();
+        assert_eq!(status.join("\n"), case.status);
+        let (all, after) = (there(&repo), repo.state());
+        match case.undo {
+            Refused => {
+                repo.refuses(&["undo"], "conflict");
+                assert_eq!(there(&repo), all, "it changes nothing");
+            }
+            Leaves(tokens) => {
+                repo.undo();
+                assert_eq!(there(&repo), tokens, "undo takes out all of the agent's, and nothing else");
+                repo.redo();
+                repo.state().assert_is(&after, "redo");
+            }
+        }
+    });
+}
+
+const MAKES: (char, &str) = ('a', "seq -f 'line %g' 60 >n");
+const SAVES: (char, &str) = ('u', "sed -i 's/^line 50$/USER1/' n");
+const GOES_ON: (char, &str) = ('e', "n sed -i 's/^line 10$/AGENT1/' n");
+
+#[test]
+fn what_the_user_saves_in_a_file_that_the_agent_has_made_and_goes_on_with_is_in_no_commit_of_its() {
+    check([
+        ("an edit", case(&[MAKES, SAVES, GOES_ON], "AGENT1 ", " M n", Refused)),
+        ("a shell", case(&[MAKES, SAVES, ('a', "sed -i 's/^line 10$/AGENT1/' n")], "AGENT1 ", " M n", Refused)),
+        (
+            "once more",
+            case(
+                &[
+                    MAKES,
+                    SAVES,
+                    GOES_ON,
+                    ('u', "sed -i 's/^line 40$/USER2/' n"),
+                    ('e', "n sed -i 's/^line 20$/AGENT2/' n"),
+                ],
+                "AGENT1 AGENT2 ",
+                " M n",
+                Refused,
+            ),
+        ),
+        (
+            "it has committed it by then",
+            case(
+                &[('a', "seq -f 'line %g' 60 >n; git add n; git commit -qm own"), SAVES, GOES_ON],
+                "AGENT1 ",
+                " M n",
+                Refused,
+            ),
+        ),
+        (
+            "under another name",
+            case(
+                &[MAKES, ('u', "mv n m; sed -i 's/^line 50$/USER1/' m"), ('e', "m sed -i 's/^line 10$/AGENT1/' m")],
+                "AGENT1 ",
+                " M m",
+                Refused,
+            ),
+        ),
+    ]);
+}
+
+const EDITS: (char, &str) = ('e', "c sed -i 's/^line 23$/AGENT1/' c");
+const BESIDE: (char, &str) = ('a', "echo AGENT2 >>a");
+
+#[test]
+fn what_the_user_puts_away_of_the_agents_and_brings_back_is_the_turns_still() {
+    check([
+        (
+            "stashed",
+            case(&[EDITS, ('u', "git stash -q"), BESIDE, ('u', "git stash pop -q")], "AGENT1 AGENT2 ", "", Leaves("")),
+        ),
+        (
+            "with work of the user's in the file",
+            case(
+                &[EDITS, ('u', "sed -i 's/^line 53$/USER1/' c; git stash -q"), BESIDE, ('u', "git stash pop -q")],
+                "AGENT1 AGENT2 ",
+                " M c",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "and in another one",
+            case(
+                &[EDITS, ('u', "echo USER1 >>F"), ('u', "git stash -q"), BESIDE, ('u', "git stash pop -q")],
+                "AGENT1 AGENT2 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "and the agent goes on in it meanwhile",
+            case(
+                &[
+                    EDITS,
+                    ('u', "cp c ../put; git checkout -q c"),
+                    ('e', "c sed -i 's/^line 40$/AGENT2/' c"),
+                    ('u', "sed -i 's/^line 23$/AGENT1/' c"),
+                ],
+                "AGENT1 AGENT2 ",
+                "",
+                Leaves(""),
+            ),
+        ),
+        (
+            "a new file",
+            case(
+                &[('a', "echo AGENT1 >n"), ('u', "git stash -qu"), BESIDE, ('u', "git stash pop -q")],
+                "AGENT1 AGENT2 ",
+                "",
+                Leaves(""),
+            ),
+        ),
+        (
+            "copied away",
+            case(
+                &[EDITS, ('u', "cp c ../put; git checkout -q c"), BESIDE, ('u', "cp ../put c")],
+                "AGENT1 AGENT2 ",
+                "",
+                Leaves(""),
+            ),
+        ),
+        (
+            "a name too",
+            case(
+                &[
+                    ('a', "git mv c G; sed -i 's/^line 23$/AGENT1/' G"),
+                    ('u', "git stash -q"),
+                    BESIDE,
+                    ('u', "git stash pop -q"),
+                ],
+                "AGENT1 AGENT2 ",
+                "",
+                Leaves(""),
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn of_two_files_that_were_alike_the_one_that_goes_back_is_not_the_others_name() {
+    check([
+        (
+            "the agent goes on in the other one",
+            case(
+                &[
+                    ('e', "F sed -i 's/^line 9$/AGENT1/' F"),
+                    ('u', "git checkout -q F; sed -i 's/^line 9$/USER1/' c"),
+                    ('e', "c sed -i 's/^line 30$/AGENT2/' c"),
+                ],
+                "AGENT2 ",
+                " M c",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "and elsewhere",
+            case(
+                &[
+                    ('e', "F sed -i 's/^line 9$/AGENT1/' F"),
+                    ('u', "git checkout -q F; sed -i 's/^line 9$/USER1/' c"),
+                    ('a', "echo AGENT2 >>a"),
+                ],
+                "AGENT2 ",
+                " M c",
+                Leaves("USER1 "),
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn a_file_that_gets_its_name_back_with_what_both_did_meanwhile_has_each_as_theirs() {
+    check([(
+        "mv",
+        case(
+            &[
+                ('e', "F sed -i 's/^line 3$/AGENT1/' F"),
+                ('u', "mv F G; sed -i 's/^line 20$/USER1/' G"),
+                ('e', "G sed -i 's/^line 30$/AGENT2/' G"),
+                ('u', "mv G F"),
+            ],
+            "AGENT1 AGENT2 ",
+            " M F",
+            Leaves("USER1 "),
+        ),
+    )]);
+}
