@@ -542,7 +542,7 @@ impl<'a> Saved<'a> {
         for Known { with, without, .. } in all.iter().rev().filter(|known| known.is_away) {
             let (Some(with), Some(without)) = (*with, *without) else { continue };
             if [with, without, from, to].iter().any(|file| file.kind == Kind::Symlink)
-                || !self.are_all_in(Change::new(without.id, with.id), Change::new(from.id, to.id))?
+                || !self.are_all_in(&Change::new(without.id, with.id), &Change::new(from.id, to.id))?
             {
                 continue;
             }
@@ -560,7 +560,7 @@ impl<'a> Saved<'a> {
     }
 
     /// Whether all lines of one change are in another.
-    fn are_all_in(&self, one: Change<ObjectId>, other: Change<ObjectId>) -> Result<bool> {
+    fn are_all_in(&self, one: &Change<ObjectId>, other: &Change<ObjectId>) -> Result<bool> {
         let mut contents = Vec::new();
         for id in [one.from, one.to, other.from, other.to] {
             let Some(content) = self.checkpoints.content_of(id)? else { return Ok(false) };
