@@ -333,20 +333,6 @@ mod tests {
                 "and back to the one on which it has committed",
             ),
             (
-                at(&[("b", 1), ("a", 1)], &[]),
-                at(&[("b", 3), ("a", 1)], &[]),
-                at(&[("a", 3), ("b", 3)], &[]),
-                at(&[("a", 1), ("b", 1)], &[]),
-                "a merge of what the agent committed on another one",
-            ),
-            (
-                at(&[("b", 2), ("a", 1)], &[]),
-                at(&[("b", 2), ("a", 1)], &[]),
-                at(&[("a", 2), ("b", 2)], &[]),
-                at(&[("a", 2), ("b", 2)], &[]),
-                "and of what the user did",
-            ),
-            (
                 at(&[("a", 1)], &[2, 1]),
                 at(&[("a", 1)], &[3, 2]),
                 at(&[("a", 1)], &[4, 3]),
@@ -358,5 +344,18 @@ mod tests {
             pointers.follow(&from, &to, |now, was| now > was);
             assert_eq!(pointers, users, "{what}");
         }
+    }
+
+    #[test]
+    fn what_the_user_merges_into_heads_branch_is_there_without_what_the_agent_committed() {
+        let led = |mut start: Pointers, from, to| {
+            start.follow(&from, &to, |now, was| now > was);
+            start
+        };
+        let start = || at(&[("b", 1), ("a", 1)], &[]);
+        let (agents, merged) = (at(&[("b", 3), ("a", 1)], &[]), at(&[("a", 3), ("b", 3)], &[]));
+        assert_eq!(led(start(), agents, merged.clone()), at(&[("a", 1), ("b", 1)], &[]));
+        let users = at(&[("b", 3), ("a", 1)], &[]);
+        assert_eq!(led(users.clone(), users, merged.clone()), merged, "what is their own");
     }
 }
