@@ -74,6 +74,22 @@ pub struct HookEvent {
     pub directory: Option<PathBuf>,
 }
 
+impl HookEvent {
+    /// With the path that a call names as it is meant where it is told: an agent may be at work in another directory than its
+    /// project's.
+    #[must_use]
+    pub fn told_at(mut self, place: &Path) -> Self {
+        let there = self.directory.as_deref().filter(|there| there.is_absolute() && *there != place);
+        if let (Some(there), Some(tool)) = (there, &mut self.tool)
+            && let Some(path) = tool.path.as_ref().filter(|path| Path::new(path).is_relative())
+            && let Ok(path) = there.join(path).into_os_string().into_string()
+        {
+            tool.path = Some(path);
+        }
+        self
+    }
+}
+
 /// Reads a payload. Gives `None` for what does not mark the beginning or end of a turn: other events, a
 /// sub-agent's, and those without a session.
 pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: Option<String>) -> Option<HookEvent> {
@@ -106,7 +122,7 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         prompt: text(payload, PROMPT).filter(|_| signal != Signal::GoOn && !is_call).map(|text| as_recorded(&text)),
         tool: is_call.then(|| ToolUse {
             tool: name(TOOL).unwrap_or_default(),
-            path: name(TOOL_PATH).map(|path| from_there(name(DIRECTORY), path)),
+            path: name(TOOL_PATH),
             id: name(TOOL_CALL),
             command: text(payload, TOOL_COMMAND).filter(|_| name(TOOL_PATH).is_none()).map(|line| one_line(&line)),
             has_other_names: false,
@@ -114,12 +130,6 @@ pub fn parse(adapter: &Adapter, event: Option<&str>, payload: &Value, session: O
         }),
         directory: name(DIRECTORY).map(PathBuf::from),
     })
-}
-
-/// A path that a call names as its agent means it, which may be at work in another directory than its project's.
-fn from_there(directory: Option<String>, path: String) -> String {
-    let there = directory.map(PathBuf::from).filter(|there| there.is_absolute() && Path::new(&path).is_relative());
-    there.and_then(|there| there.join(&path).into_os_string().into_string().ok()).unwrap_or(path)
 }
 
 /// What a text in JSON says in its upper levels, which is where the fields are. Further down, and in the place of numbers beyond
@@ -283,14 +293,15 @@ mod tests {
     fn a_path_is_meant_from_where_the_agent_is_at_work() {
         for (directory, path, meant) in [
             ("/repo/d", "x", "/repo/d/x"),
-            ("/repo/d", "/repo/x", "/repo/x"),
-            ("d", "x", "x"),
             ("/repo/d", "../x", "/repo/d/../x"),
+            ("/repo/d", "/repo/x", "/repo/x"),
+            ("/repo", "d/x", "d/x"),
+            ("d", "x", "x"),
         ] {
             let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": directory, "tool_name": "Edit",
                 "tool_use_id": "1", "tool_input": {"file_path": path}});
-            let tool = hear("claude", &call).and_then(|heard| heard.tool).expect("it is a call");
-            assert_eq!(tool.path.as_deref(), Some(meant), "{directory}, {path}");
+            let heard = hear("claude", &call).expect("it is a call").told_at(Path::new("/repo"));
+            assert_eq!(heard.tool.and_then(|tool| tool.path).as_deref(), Some(meant), "{directory}, {path}");
         }
     }
 

@@ -118,6 +118,7 @@ fn act(directory: Option<&Path>, ui: &Ui, words: &[String]) -> Result<()> {
     let project = variable(adapter.directory_variable).map(PathBuf::from);
     let may_be_elsewhere = directory.is_none();
     let place = place(directory, project, heard.as_ref());
+    let heard = heard.map(|heard| heard.told_at(&place));
     let mut repo = match Repo::open(&place) {
         Ok(repo) => repo,
         // An agent works anywhere; where there is no repository there is no turn.
