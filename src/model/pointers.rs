@@ -129,11 +129,14 @@ impl Pointers {
         true
     }
 
-    /// The ends of what somebody else has committed on branches, and is nowhere here.
+    /// The ends of what somebody else has committed on branches, or on a detached HEAD, as where a rebase stands still, and is
+    /// nowhere here.
     fn tips_of_others(&self, from: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) -> Vec<ObjectId> {
-        let is_here = |tip: ObjectId| self.branches.values().any(|own| *own == tip || is_above(*own, tip));
+        let own = || self.branches.values().copied().chain(self.head.commit);
+        let is_here = |tip: ObjectId| own().any(|own| own == tip || is_above(own, tip));
         let moved = from.branches.iter().filter(|(name, tip)| self.branches.get(*name) != Some(*tip));
-        moved.map(|(_, tip)| *tip).filter(|tip| !is_here(*tip)).collect()
+        let detached = from.head.commit.filter(|_| from.head.branch.is_none());
+        moved.map(|(_, tip)| *tip).chain(detached).filter(|tip| !is_here(*tip)).collect()
     }
 
     fn follow_head(&mut self, from: &Head, to: &Head) {

@@ -512,6 +512,10 @@ impl<'a> Revert<'a, '_> {
         if !overlaps.is_empty() {
             return Err(conflict(&overlaps, Op::Undo, Edits::Overwrite).into());
         }
+        if tree == Objects::new(repo).head_tree(&plan.head.from)? {
+            // One of them had taken out another: together they change nothing.
+            plan.head.to.commit = plan.head.from.commit;
+        }
         if let (Some(name), true) = (&plan.head.from.branch, plan.head.from.commit != plan.head.to.commit) {
             plan.branches.push(BranchMove { name: name.clone(), from: plan.head.from.commit, to: plan.head.to.commit });
         }

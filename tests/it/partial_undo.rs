@@ -189,6 +189,17 @@ fn turns_are_reverted_where_undo_is_refused() {
 }
 
 #[test]
+fn turns_of_which_one_took_out_the_other_are_not_taken_out_by_commits_that_change_nothing() {
+    let repo = three_turns(Mode::Commit);
+    repo.oxundo(["undo", "--revert", "--steps", "3"]).success();
+    let before = repo.state();
+    for _ in 0..2 {
+        repo.refuses(&["undo", "--revert", "--to", "0"], "nothing");
+        repo.state().assert_is(&before, "no commit is made");
+    }
+}
+
+#[test]
 fn some_paths_are_undone_and_the_turn_stays() {
     for mode in Mode::BOTH {
         let mut repo = Sandbox::new();
