@@ -516,6 +516,60 @@ fn what_the_user_merges_of_the_agents_commits_between_calls_is_taken_back_or_ref
 }
 
 #[test]
+fn what_the_user_saves_in_a_file_that_comes_to_other_attributes_is_theirs() {
+    let mine = |line: u32, path: &str| format!("sed -i 's/^line {line}$/mine/' {path}");
+    for is_by_agent in [true, false] {
+        let repo = Sandbox::new();
+        repo.sh("git config filter.x.clean 'sed s/^line/LINE/'; git config filter.x.smudge 'sed s/^LINE/line/'
+             echo 'd/* filter=x' >.gitattributes; mkdir d; seq -f 'line %g' 60 | tee f.txt >d/x; touch d/y
+             git add -A; git commit -qm files");
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        let (path, lines) = if is_by_agent {
+            user(&repo, &mine(20, "d/x"));
+            shell(&repo, 1, "git mv d/x x");
+            user(&repo, &mine(40, "x"));
+            ("x", 2)
+        } else {
+            user(&repo, &mine(20, "f.txt"));
+            user(&repo, "git mv f.txt d/f");
+            ("d/f", 1)
+        };
+        edit(&repo, 2, path, &format!("sed -i 's/^line 50$/its/' {path}"));
+        ends(&repo);
+        let commit = repo.git(["show", "--format=%s", "-U0", "HEAD"]);
+        assert_eq!((commit.matches("+its").count(), commit.matches("+mine").count()), (1, 0), "{commit}");
+        let after = repo.state();
+        repo.undo();
+        let left = repo.sh("grep -rhox --exclude-dir=.git 'mine\\|its' .");
+        assert_eq!(left, "mine\n".repeat(lines).trim_end(), "undo takes out the agent's line, and no other");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
+}
+
+#[test]
+fn what_the_agent_commits_where_a_rebase_of_the_users_stands_still_is_not_left_by_undo() {
+    for does in
+        ["echo its >n2; git add n2; git commit -qm its", "echo its >n2; git add n2; git commit -q --amend --no-edit"]
+    {
+        let repo = begun(Mode::Commit, "for n in 1 2; do echo $n >own$n; git add -A; git commit -qm own$n; done");
+        shell(&repo, 1, "echo its >n1");
+        user(&repo, "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2 2>/dev/null");
+        shell(&repo, 2, does);
+        user(&repo, "git rebase --continue 2>/dev/null");
+        shell(&repo, 3, "echo its >n3");
+        ends(&repo);
+        let after = repo.state();
+        repo.refuses(&["undo"], "foreign");
+        repo.state().assert_is(&after, "nothing is changed");
+        repo.oxundo(["undo", "--revert"]).success();
+        assert!(["n1", "n2", "n3"].iter().all(|name| !repo.exists(name)), "{does}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "no deletion is left to be committed");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn what_the_user_saves_in_a_file_of_which_the_agent_turns_the_line_ends_is_theirs() {
     let attributes = "echo '*.txt eol=crlf' >.gitattributes; git add .gitattributes; git commit -qm attributes";
     for (setting, saves_again) in [

@@ -490,28 +490,7 @@ impl<'a> Saved<'a> {
             if without != change.from {
                 known.push((path, change, without));
             }
-            if let Some(back) = self.brought_back(path, change, merge)? {
-                let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, back);
-                followed.push((path, now));
-                continue;
-            }
-            let Some((origin, change)) = gap.change(self.base, path) else { continue };
-            let now = match origin {
-                // It may have its first name again, where a call had given it the other.
-                Some(old) => self.gone.get(old).copied().map_or_else(|| self.file(old), Ok)?.or(self.file(path)?),
-                // What is there now is another file.
-                None if gap.renames.gone.contains(path) => change.from,
-                None => self.file(path)?,
-            };
-            // What a call has given its name is without that where it was.
-            let (at, now) = match gap.by_calls.get(origin.unwrap_or(path)) {
-                Some(first) if now.is_none() && change.from != change.to && !self.gone.contains_key(first) => {
-                    (first, self.file(first)?)
-                }
-                _ => (path, now),
-            };
-            let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
-            followed.push((at, now));
+            followed.extend(self.followed(gap, path, merge)?);
         }
         self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
         for (path, change, without) in known {
@@ -525,6 +504,37 @@ impl<'a> Saved<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Where a file is after a gap that changed it, without what calls did, and what it is; none where git wrote all of it.
+    fn followed<'g>(
+        &mut self,
+        gap: &'g Gap,
+        path: &'g BString,
+        merge: &mut Merge<'_>,
+    ) -> Result<Option<(&'g BString, Option<FileState>)>> {
+        let is_gits = gap.checkout.as_ref().is_some_and(|checkout| checkout.has_written(path));
+        if !is_gits && let Some(back) = self.brought_back(path, &gap.work.files[path], merge)? {
+            let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, back);
+            return Ok(Some((path, now)));
+        }
+        let Some((origin, change)) = gap.change(self.base, path) else { return Ok(None) };
+        let now = match origin {
+            // It may have its first name again, where a call had given it the other.
+            Some(old) => self.gone.get(old).copied().map_or_else(|| self.file(old), Ok)?.or(self.file(path)?),
+            // What is there now is another file.
+            None if gap.renames.gone.contains(path) => change.from,
+            None => self.file(path)?,
+        };
+        // What a call has given its name is without that where it was.
+        let (at, now) = match gap.by_calls.get(origin.unwrap_or(path)) {
+            Some(first) if now.is_none() && change.from != change.to && !self.gone.contains_key(first) => {
+                (first, self.file(first)?)
+            }
+            _ => (path, now),
+        };
+        let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
+        Ok(Some((at, now)))
     }
 
     /// What calls had done, and the user had taken away, as by a stash, and brings back, is theirs; what comes with it is the user's.

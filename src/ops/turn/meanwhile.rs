@@ -233,17 +233,19 @@ impl Theirs {
             if let Some(there) = in_head(name.as_bstr())?
                 && file(after, name.as_bstr())?.is_none()
             {
-                return parts.part_of(view, path, [was, file(goal, first)?, now], Some(there));
+                let theirs = (Some(there), name.as_bstr(), None);
+                return parts.part_of(view, path, [was, file(goal, first)?, now], theirs);
             }
         }
         if let Some(old) = self.moved.get(path) {
-            let first = in_head(self.came_from.get(old).unwrap_or(old).as_bstr())?;
+            let from = self.came_from.get(old).unwrap_or(old).as_bstr();
+            let first = in_head(from)?;
             // Over another file, of which no call has committed what it is now.
             let is_replaced = first.is_some() && committed == was.map(|was| (was.kind, was.id));
             // The user has committed the name alone that a call had staged.
             let is_named = first.is_none() && was.is_none();
             if committed.is_none() || is_replaced || is_named {
-                let committed = if is_named { committed } else { first };
+                let committed = if is_named { (committed, path, was) } else { (first, from, file(before, from)?) };
                 return parts.part_of(view, path, [was, file(goal, old.as_bstr())?, now], committed);
             }
         }
@@ -257,7 +259,11 @@ impl Theirs {
             let goes_along = now.is_none() && self.goes_along(view, (goal, after), path)?;
             return Ok(if goes_along { Whose::Turns } else { Whose::Users });
         }
-        parts.part_of(view, path, [was, saved, now], origin.map_or(Ok(committed), in_head)?)
+        let committed = match origin {
+            Some(old) => (in_head(old)?, old, file(before, old)?),
+            None => (committed, path, was),
+        };
+        parts.part_of(view, path, [was, saved, now], committed)
     }
 
     /// Whether a file can be at a path beside what is committed: in its way is only what the user saved where it was.
@@ -297,13 +303,14 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         Self { head, capture, merge, conversion: None }
     }
 
-    /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now.
+    /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now. What is committed of it
+    /// may be under another name, for which git has its own attributes; that file may have been so before the turn.
     fn part_of(
         &mut self,
         view: &View<'r>,
         path: &BStr,
         [was, saved, now]: [Option<FileState>; 3],
-        committed: Option<(Kind, ObjectId)>,
+        (committed, from, before): (Option<(Kind, ObjectId)>, &BStr, Option<FileState>),
     ) -> Result<Whose> {
         let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
         // git does not have the user's file: nobody adds it for them.
@@ -320,10 +327,11 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         };
         let converted = |file: FileState| Index::new(view.repo).converted(path, file.id);
         let mut ours = ours;
-        let mut is_gits = conversion.converts_with(path, ours)?;
+        let mut is_gits = conversion.converts_with(from, ours)?;
         // As the file has it, where that is known of what is committed: git may have no more of it than a name.
-        if let Some(was) = was.filter(|was| is_gits && converted(*was).is_ok_and(|id| id == ours)) {
-            (ours, is_gits) = (was.id, false);
+        let is_it = |file: &FileState| Index::new(view.repo).converted(from, file.id).is_ok_and(|id| id == ours);
+        if let Some(before) = before.filter(|before| is_gits && is_it(before)) {
+            (ours, is_gits) = (before.id, false);
         }
         let content = |file: FileState| if is_gits { converted(file) } else { Ok(file.id) };
         // Where the filter is gone, git stages none of it: that is said where it is to be staged.
