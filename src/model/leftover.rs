@@ -33,13 +33,12 @@ impl<'a> Ends<'a> {
         (self.from.is_some() != self.to.is_some()).then_some(self.to.is_some())
     }
 
-    /// Whether each line that this change brings or takes away another one does, too.
-    pub fn is_all_in(self, other: Self) -> bool {
+    /// Whether another change brings back what this one brought: any line of it; or where it brought none, took away all that it took.
+    pub fn comes_back_in(self, other: Self) -> bool {
         let (mine, others) = (self.lines(), other.lines());
-        let is_there = |(line, by): (&&[u8], &i64)| {
-            others.get(line).is_some_and(|other| other.signum() == by.signum() && other.abs() >= by.abs())
-        };
-        !mine.is_empty() && mine.iter().all(is_there)
+        let does = |(line, by): (&&[u8], &i64)| others.get(line).is_some_and(|other| other.signum() == by.signum());
+        let mut brought = mine.iter().filter(|(line, by)| **by > 0 && tells(line)).peekable();
+        if brought.peek().is_some() { brought.any(does) } else { !mine.is_empty() && mine.iter().all(does) }
     }
 
     /// Whether any of this change is in another one. What only moved lines is in whatever changes the file.

@@ -98,6 +98,7 @@ fn what_the_user_saves_in_a_file_that_the_agent_has_made_and_goes_on_with_is_in_
 }
 
 const EDITS: (char, &str) = ('e', "c sed -i 's/^line 23$/AGENT1/' c");
+const ELSEWHERE: (char, &str) = ('e', "c sed -i 's/^line 50$/AGENT2/' c");
 const BESIDE: (char, &str) = ('a', "echo AGENT2 >>a");
 
 #[test]
@@ -140,6 +141,21 @@ fn what_the_user_puts_away_of_the_agents_and_brings_back_is_the_turns_still() {
             ),
         ),
         (
+            "a part of it",
+            case(
+                &[
+                    EDITS,
+                    ('e', "c sed -i 's/^line 40$/AGENT2/' c"),
+                    ('u', "cp c ../put; git checkout -q c"),
+                    ('a', "echo AGENT3 >>a"),
+                    ('u', "sed 's/^AGENT2$/line 40/' ../put >c"),
+                ],
+                "AGENT1 AGENT2 AGENT3 ",
+                " M c",
+                Leaves(""),
+            ),
+        ),
+        (
             "a new file",
             case(
                 &[('a', "echo AGENT1 >n"), ('u', "git stash -qu"), BESIDE, ('u', "git stash pop -q")],
@@ -169,6 +185,29 @@ fn what_the_user_puts_away_of_the_agents_and_brings_back_is_the_turns_still() {
                 "AGENT1 AGENT2 ",
                 "",
                 Leaves(""),
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn a_line_of_the_agents_that_the_user_corrects_is_committed_as_it_was_wherever_the_agent_goes_on() {
+    check([
+        (
+            "in its place",
+            case(&[EDITS, ('u', "sed -i 's/^AGENT1$/USER1/' c"), ELSEWHERE], "AGENT1 AGENT2 ", " M c", Refused),
+        ),
+        (
+            "beside it",
+            case(&[EDITS, ('u', "sed -i 's/^AGENT1$/AGENT1 USER1/' c"), ELSEWHERE], "AGENT1 AGENT2 ", " M c", Refused),
+        ),
+        (
+            "anew",
+            case(
+                &[EDITS, ('u', "git checkout -q c; sed -i 's/^line 23$/USER1/' c"), ELSEWHERE],
+                "AGENT1 AGENT2 ",
+                " M c",
+                Refused,
             ),
         ),
     ]);

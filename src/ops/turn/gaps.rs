@@ -228,7 +228,7 @@ impl Gaps {
         Ok(Self { all: gaps, found })
     }
 
-    /// What calls left in files that only the user has changed since, or that calls made, by how they are at the end of a turn.
+    /// What calls left in files that the user has changed, by how they are at the end of a turn.
     pub fn left_by_calls(&self, view: &View<'_>, ends: (&Checkpoint, &Checkpoint)) -> Result<BTreeMap<BString, Left>> {
         let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames));
         Checkpoints::new(view.repo).merging(|merge| {
@@ -552,7 +552,7 @@ impl<'a> Saved<'a> {
         for Known { with, without, .. } in all.iter().rev().filter(|known| known.is_away) {
             let (Some(with), Some(without)) = (*with, *without) else { continue };
             if [with, without, from, to].iter().any(|file| file.kind == Kind::Symlink)
-                || !self.are_all_in(&Change::new(without.id, with.id), &Change::new(from.id, to.id))?
+                || !self.come_back_in(&Change::new(without.id, with.id), &Change::new(from.id, to.id))?
             {
                 continue;
             }
@@ -569,15 +569,15 @@ impl<'a> Saved<'a> {
         Ok(None)
     }
 
-    /// Whether all lines of one change are in another.
-    fn are_all_in(&self, one: &Change<ObjectId>, other: &Change<ObjectId>) -> Result<bool> {
+    /// Whether what one change brought comes back in another.
+    fn come_back_in(&self, one: &Change<ObjectId>, other: &Change<ObjectId>) -> Result<bool> {
         let mut contents = Vec::new();
         for id in [one.from, one.to, other.from, other.to] {
             let Some(content) = self.checkpoints.content_of(id)? else { return Ok(false) };
             contents.push(content);
         }
         let ends = |at: usize| Ends { from: Some(&contents[at]), to: Some(&contents[at + 1]) };
-        Ok(ends(0).is_all_in(ends(2)))
+        Ok(ends(0).comes_back_in(ends(2)))
     }
 
     /// What the user saved in the place of a file that a call had deleted, below it or above it, overlaps with that: only one of the

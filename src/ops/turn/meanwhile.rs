@@ -51,7 +51,7 @@ pub struct Theirs {
     moves: Vec<(Pointers, Pointers)>,
     /// The state before a call that ended nowhere, where they had changed something by then.
     pub found: Option<Checkpoint>,
-    /// What calls left in files that only the user has changed since, or that calls made.
+    /// What calls left in files that the user has changed.
     left: BTreeMap<BString, Left>,
     /// What they saved where a file was that calls had deleted, above it or below.
     crowded: BTreeSet<BString>,

@@ -263,7 +263,7 @@ impl Chain {
     }
 }
 
-/// What calls left of files that the user has changed, and no call since unless calls made them, by the paths that they have at the end. `changes` are the user's,
+/// What calls left of files that the user has changed, by the paths that they have at the end. `changes` are the user's,
 /// in order. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
 /// saved before it.
 pub fn left_by_calls<'g>(
@@ -272,6 +272,7 @@ pub fn left_by_calls<'g>(
     (before, after): (&Checkpoint, &Checkpoint),
     mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
 ) -> Result<BTreeMap<BString, Left>> {
+    let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
     for (files, renames) in changes {
@@ -297,15 +298,14 @@ pub fn left_by_calls<'g>(
             chains.insert(path.clone(), chain.map(on));
         }
     }
-    let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut left = BTreeMap::new();
     for (path, chain) in chains {
         let (Some(chain), now) = (chain, file(after, &path)?) else { continue };
         let first = file(before, &chain.origin)?;
         let chain = match chain {
             chain if chain.change.to == now => Some(chain),
-            // A file that was there before has what is the user's in it told from the rest by what it was then.
-            chain if first.is_none() && now.is_some() => chain.changed(&path, now, &mut made_to)?,
+            // A call has changed it last.
+            chain if now.is_some() => chain.changed(&path, now, &mut made_to)?,
             _ => None,
         };
         if let Some(Chain { change, were, .. }) = chain.filter(|chain| chain.change.from != first) {
