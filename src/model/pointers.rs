@@ -139,6 +139,21 @@ impl Pointers {
         moved.map(|(_, tip)| *tip).chain(detached).filter(|tip| !is_here(*tip)).collect()
     }
 
+    /// What a branch is here of which somebody else has made this.
+    fn own_of(&self, from: &Self, tip: Option<ObjectId>) -> Option<ObjectId> {
+        let mut same = from.branches.iter().filter(|(_, other)| Some(**other) == tip);
+        same.find_map(|(name, _)| self.branches.get(name)).copied()
+    }
+
+    /// Leads a branch, and HEAD with it, to what is above it.
+    fn lead_on(&mut self, name: &str, to: Option<ObjectId>, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
+        let Some(to) = to.filter(|to| self.branches.get(name).is_some_and(|tip| is_above(*to, *tip))) else { return };
+        self.branches.insert(name.to_owned(), to);
+        if self.head.branch.as_deref() == Some(name) {
+            self.head.commit = Some(to);
+        }
+    }
+
     fn follow_head(&mut self, from: &Head, to: &Head) {
         let tip = to.branch.as_ref().and_then(|branch| self.branches.get(branch)).copied();
         let leads = match &to.branch {
@@ -166,7 +181,11 @@ impl Pointers {
         for (name, tip) in changes(&from.branches, &to.branches) {
             let is_on = on == Some(&name) || now_on == Some(&name);
             let is_led = on == Some(&name) && self.branches.get(&name) != from.branches.get(&name);
-            if is_on && (renamed || is_led || self.branches.contains_key(&name) && tip.is_some_and(has_theirs)) {
+            let is_merged = self.branches.contains_key(&name) && tip.is_some_and(has_theirs);
+            if is_on && (renamed || is_led || is_merged) {
+                if !renamed && !is_led {
+                    self.lead_on(&name, self.own_of(from, tip), &is_above);
+                }
                 continue;
             }
             match tip {
@@ -358,6 +377,11 @@ mod tests {
         let start = || at(&[("b", 1), ("a", 1)], &[]);
         let (agents, merged) = (at(&[("b", 3), ("a", 1)], &[]), at(&[("a", 3), ("b", 3)], &[]));
         assert_eq!(led(start(), agents, merged.clone()), at(&[("a", 1), ("b", 1)], &[]));
+        let on_top = at(&[("b", 2), ("a", 1)], &[]);
+        let agents = at(&[("b", 3), ("a", 1)], &[]);
+        assert_eq!(led(on_top, agents, merged.clone()), at(&[("a", 2), ("b", 2)], &[]), "what is the user's below it");
+        let (beside, agents) = (at(&[("a", 1), ("b", 2)], &[]), at(&[("a", 1), ("b", 3)], &[]));
+        assert_eq!(led(beside, agents, merged.clone()), at(&[("a", 2), ("b", 2)], &[]), "where HEAD was");
         let users = at(&[("b", 3), ("a", 1)], &[]);
         assert_eq!(led(users.clone(), users, merged.clone()), merged, "what is their own");
     }

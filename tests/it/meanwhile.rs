@@ -516,6 +516,33 @@ fn what_the_user_merges_of_the_agents_commits_between_calls_is_taken_back_or_ref
 }
 
 #[test]
+fn what_the_user_commits_below_the_agents_commits_and_brings_to_heads_branch_is_theirs() {
+    for brings in [
+        "git switch -q main; git merge -q u",
+        "git switch -q main; git reset -q --keep u",
+        "git switch -q main; git rebase -q u",
+        "git branch -f main u; git switch -q main",
+        "git switch -q -C main u",
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        user(&repo, "git switch -qc u; echo own >own.txt; git add own.txt; git commit -qm own");
+        let own = repo.head();
+        shell(&repo, 1, "echo its >>a.txt; git commit -qam its");
+        user(&repo, brings);
+        ends(&repo);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!((repo.git(["rev-parse", "main"]), repo.git(["rev-parse", "u"])), (own.clone(), own), "{brings}");
+        assert_eq!((text(&repo, "a.txt"), text(&repo, "own.txt")), ("a\n".to_owned(), "own\n".to_owned()));
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{brings}");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.oxundo(["undo", "--revert"]).success();
+        assert_eq!((text(&repo, "a.txt"), text(&repo, "own.txt")), ("a\n".to_owned(), "own\n".to_owned()), "{brings}");
+    }
+}
+
+#[test]
 fn what_the_user_saves_in_a_file_that_comes_to_other_attributes_is_theirs() {
     let mine = |line: u32, path: &str| format!("sed -i 's/^line {line}$/mine/' {path}");
     for is_by_agent in [true, false] {
