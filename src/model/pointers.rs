@@ -175,11 +175,15 @@ impl Pointers {
     pub fn follow(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
         let (on, now_on) = (from.head.branch.as_ref(), to.head.branch.as_ref());
         let renamed = self.on_new_branch(from, to, &is_above);
-        let of_others = self.tips_of_others(from, &is_above);
+        let is_on = |name: &String| on == Some(name) || now_on == Some(name);
+        let moved: Vec<_> = changes(&from.branches, &to.branches).collect();
+        // History is asked only where HEAD's branch has moved: most often nothing has.
+        let is_asked = moved.iter().any(|(name, _)| is_on(name));
+        let of_others = if is_asked { self.tips_of_others(from, &is_above) } else { Vec::new() };
         let has_theirs = |tip: ObjectId| of_others.iter().any(|other| tip == *other || is_above(tip, *other));
         let mut gone = Vec::new();
-        for (name, tip) in changes(&from.branches, &to.branches) {
-            let is_on = on == Some(&name) || now_on == Some(&name);
+        for (name, tip) in moved {
+            let is_on = is_on(&name);
             let is_led = on == Some(&name) && self.branches.get(&name) != from.branches.get(&name);
             let is_merged = self.branches.contains_key(&name) && tip.is_some_and(has_theirs);
             if is_on && (renamed || is_led || is_merged) {
@@ -366,6 +370,17 @@ mod tests {
             pointers.follow(&from, &to, |now, was| now > was);
             assert_eq!(pointers, users, "{what}");
         }
+    }
+
+    #[test]
+    fn history_is_asked_only_where_the_branch_that_head_is_on_has_moved() {
+        let mut pointers = at(&[("a", 1), ("b", 1)], &[]);
+        let (agents, moved) = (at(&[("a", 2), ("b", 1)], &[]), at(&[("a", 2), ("b", 3)], &[]));
+        for (from, to) in [(&agents, &agents), (&agents, &moved)] {
+            pointers
+                .follow(from, to, |_, _| panic!("a turn has hundreds of gaps, and a repository thousands of branches"));
+        }
+        assert_eq!(pointers, at(&[("a", 1), ("b", 3)], &[]));
     }
 
     #[test]
