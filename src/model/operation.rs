@@ -76,7 +76,7 @@ const REFS: [&str; 8] = [
 const WORDS: [&str; 6] = ["am", "bisect", "cherry-pick", "merge", "rebase", "revert"];
 
 /// The files that say where a rebase goes back to.
-pub const REBASED: [&str; 2] = ["rebase-apply/head-name", "rebase-merge/head-name"];
+const REBASED: [&str; 2] = ["rebase-apply/head-name", "rebase-merge/head-name"];
 
 /// The files in which a stash is that is to come back in the end, and is nowhere else.
 const AUTOSTASHES: [&str; 3] = ["MERGE_AUTOSTASH", "rebase-apply/autostash", "rebase-merge/autostash"];
@@ -113,6 +113,11 @@ fn is_below(path: &BStr, directory: &str) -> bool {
 }
 
 impl InProgress {
+    /// By git's word for it, and which of its files are there.
+    pub fn of(word: &'static str, has: impl Fn(&str) -> bool) -> Self {
+        Self { word, is_torn: word == "rebase" && !REBASED.iter().any(|name| has(name)) }
+    }
+
     /// The line of git's that gives it up.
     pub fn giving_up(self) -> String {
         match self.word {
@@ -161,8 +166,9 @@ impl Operation {
 
     /// What git is in the middle of by it.
     pub fn in_progress(&self) -> InProgress {
-        let (word, has) = (self.word(), |name: &&str| self.files.contains_key(name.as_bytes().as_bstr()));
-        InProgress { word, is_torn: word == "rebase" && self.unread.is_none() && !REBASED.iter().any(has) }
+        // Of what is not read nobody knows.
+        let has = |name: &str| self.unread.is_some() || self.files.contains_key(name.as_bytes().as_bstr());
+        InProgress::of(self.word(), has)
     }
 
     /// In git's word.

@@ -78,12 +78,16 @@ impl Checkpoints<'_> {
                     && (places.have_changed(change) || !self.are_alike(change.from.id, change.to.id)?),
             )
         };
+        let is_gone = |change: &Change<Option<FileState>>| match (change.from, change.to) {
+            (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to)),
+            (_, to) => Ok(to.is_none()),
+        };
         let mut is_any_gone = false;
         for change in files.values() {
-            is_any_gone |= match (change.from, change.to) {
-                (Some(from), Some(to)) => is_elsewhere(&Change::new(from, to))?,
-                (_, to) => to.is_none(),
-            };
+            is_any_gone = is_gone(change)?;
+            if is_any_gone {
+                break;
+            }
         }
         let is_another = |change: &Change<FileState>| {
             Ok(is_elsewhere(change)? || is_any_gone && !self.are_alike(change.from.id, change.to.id)?)

@@ -9,7 +9,7 @@ use crate::git::repo::aliases::symbolic_refs;
 use crate::git::repo::process::Git;
 use crate::git::repo::told::{Answer, LIST, Tables};
 use crate::model::bytes::{in_quotes, lossless};
-use crate::model::operation::{InProgress, REBASED};
+use crate::model::operation::InProgress;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -233,9 +233,7 @@ impl Repo {
 
     /// The operation that git is in the middle of.
     pub fn in_progress(&self) -> Option<InProgress> {
-        let word = self.doing()?;
-        let is_there = |name: &&str| self.git_dir.join(name).exists();
-        Some(InProgress { word, is_torn: word == "rebase" && !REBASED.iter().any(is_there) })
+        Some(InProgress::of(self.doing()?, |name| self.git_dir.join(name).exists()))
     }
 
     /// In git's word.
