@@ -22,7 +22,7 @@ use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
-use crate::ops::turn::renamed::{self, CameFrom, Left, Renames};
+use crate::ops::turn::renamed::{self, CameFrom, LeftByCalls, Renames};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -229,7 +229,11 @@ impl Gaps {
     }
 
     /// What calls left in files that the user has changed, by how they are at the end of a turn.
-    pub fn left_by_calls(&self, view: &View<'_>, ends: (&Checkpoint, &Checkpoint)) -> Result<BTreeMap<BString, Left>> {
+    pub fn left_by_calls(
+        &self,
+        view: &View<'_>,
+        ends: (&Checkpoint, &Checkpoint),
+    ) -> Result<BTreeMap<BString, LeftByCalls>> {
         let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames));
         Checkpoints::new(view.repo).merging(|merge| {
             renamed::left_by_calls(view, changes, ends, |path, now, change| {
@@ -537,7 +541,8 @@ impl<'a> Saved<'a> {
         Ok(Some((at, now)))
     }
 
-    /// What calls had done, and the user had taken away, as by a stash, and brings back, is theirs; what comes with it is the user's.
+    /// A file in which the user brings back what calls had done and the user had taken away, as by a stash: that is the calls' again,
+    /// and what comes with it is the user's. None where nothing of that comes back.
     fn brought_back(
         &self,
         path: &BString,

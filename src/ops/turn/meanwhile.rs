@@ -21,7 +21,7 @@ use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, Overlaps, is_users_end, tells_all};
 use crate::ops::turn::reach::{found_by, note_idle};
-use crate::ops::turn::renamed::{CameFrom, Left};
+use crate::ops::turn::renamed::{CameFrom, LeftByCalls};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -52,7 +52,7 @@ pub struct Theirs {
     /// The state before a call that ended nowhere, where they had changed something by then.
     pub found: Option<Checkpoint>,
     /// What calls left in files that the user has changed.
-    left: BTreeMap<BString, Left>,
+    left: BTreeMap<BString, LeftByCalls>,
     /// What they saved where a file was that calls had deleted, above it or below.
     crowded: BTreeSet<BString>,
     /// What was committed as the turn began, as a tree.
@@ -218,7 +218,7 @@ impl Theirs {
         };
         // A call may have committed what the user had saved in it by then.
         let is_it = |left: &Option<FileState>| committed == left.map(|left| (left.kind, left.id));
-        if let Some(Left { file: left, were }) = self.left.get(path)
+        if let Some(LeftByCalls { file: left, were }) = self.left.get(path)
             && (is_at_start()? || is_it(left) || were.iter().any(is_it))
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
             && (checkpoints.has_room(after, path)? || self.has_room_beside_theirs(view, after, path)?)

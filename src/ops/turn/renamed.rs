@@ -238,7 +238,7 @@ struct Chain {
 
 /// What calls left in a file that the user has changed.
 #[derive(Clone, Debug)]
-pub struct Left {
+pub struct LeftByCalls {
     /// All that they left.
     pub file: Option<FileState>,
     /// What they had left before later ones.
@@ -271,7 +271,7 @@ pub fn left_by_calls<'g>(
     changes: impl Iterator<Item = (&'g Files, &'g Renames)>,
     (before, after): (&Checkpoint, &Checkpoint),
     mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
-) -> Result<BTreeMap<BString, Left>> {
+) -> Result<BTreeMap<BString, LeftByCalls>> {
     let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
@@ -309,7 +309,7 @@ pub fn left_by_calls<'g>(
             _ => None,
         };
         if let Some(Chain { change, were, .. }) = chain.filter(|chain| chain.change.from != first) {
-            left.insert(path, Left { file: change.from, were });
+            left.insert(path, LeftByCalls { file: change.from, were });
         }
     }
     Ok(left)
