@@ -4,6 +4,7 @@
 
 use crate::git::objects::Objects;
 use crate::git::refs::{NOTES, Refs};
+use crate::git::repo::find::again;
 use crate::git::repo::lock::Lock;
 use crate::model::turn::Note;
 use anyhow::{Context, Result, bail};
@@ -38,7 +39,7 @@ impl Refs<'_> {
         let _lock = self.lock_notes()?;
         for attempt in 0..TRIES {
             let parent = self.ref_id(NOTES)?;
-            let Some(commit) = self.notes_commit(parent, notes)? else {
+            let Some(commit) = again(|| self.notes_commit(parent, notes))? else {
                 return Ok(());
             };
             let moved = self.move_own_ref(NOTES, parent, Some(commit), "oxundo: notes");
@@ -62,11 +63,7 @@ impl Refs<'_> {
         for attempt in 0..TRIES {
             let Some(parent) = self.ref_id(NOTES)? else { return Ok(()) };
             let root = Objects::new(self.repo).commit_tree(parent)?;
-            let mut state = State::new(root, &self.repo.gix)?;
-            for commit in commits {
-                state.edit(*commit, None, &self.repo.gix)?;
-            }
-            let tree = state.write(&self.repo.gix)?;
+            let tree = again(|| self.tree_without(root, commits))?;
             if tree == root {
                 return Ok(());
             }
@@ -82,6 +79,15 @@ impl Refs<'_> {
             std::thread::sleep(pause(attempt));
         }
         bail!("the notes in {NOTES} keep changing");
+    }
+
+    /// The tree of notes without those on these commits.
+    fn tree_without(&self, root: ObjectId, commits: &[ObjectId]) -> Result<ObjectId> {
+        let mut state = State::new(root, &self.repo.gix)?;
+        for commit in commits {
+            state.edit(*commit, None, &self.repo.gix)?;
+        }
+        Ok(state.write(&self.repo.gix)?)
     }
 
     /// A notes commit with these notes added; `None` when all of them are there already.
@@ -118,10 +124,15 @@ impl Refs<'_> {
 
     /// The notes on each commit; lines that are not oxundo's are skipped.
     pub fn notes_on(&self, commits: &[ObjectId]) -> Result<Vec<Vec<Note>>> {
-        let Some(root) = self.ref_id(NOTES)? else {
+        let Some(commit) = self.ref_id(NOTES)? else {
             return Ok(vec![Vec::new(); commits.len()]);
         };
-        let mut state = State::new(Objects::new(self.repo).commit_tree(root)?, &self.repo.gix)?;
+        let root = Objects::new(self.repo).commit_tree(commit)?;
+        again(|| self.notes_in(root, commits))
+    }
+
+    fn notes_in(&self, root: ObjectId, commits: &[ObjectId]) -> Result<Vec<Vec<Note>>> {
+        let mut state = State::new(root, &self.repo.gix)?;
         commits
             .iter()
             .map(|commit| {
