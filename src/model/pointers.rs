@@ -27,6 +27,19 @@ pub struct Pointers {
     pub stash: Vec<StashEntry>,
 }
 
+/// What history says of commits.
+pub trait History {
+    /// Whether a commit has another one below it, or is it.
+    fn is_above(&self, commit: ObjectId, below: ObjectId) -> bool;
+
+    /// The first on the way down from a commit, by first parents, that has nothing of these others' but what `own` have, nor a
+    /// copy of that, as what was amended or picked.
+    fn without(&self, commit: ObjectId, others: &[ObjectId], own: &[ObjectId]) -> Option<ObjectId>;
+
+    /// Whether what a commit has, and this base has not, are copies of what another one has so, or it is that.
+    fn has_copies(&self, commit: ObjectId, of: ObjectId, base: ObjectId) -> bool;
+}
+
 /// A commit or none, as records have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -114,10 +127,10 @@ impl Pointers {
 
     /// Whether HEAD's branch got another name, or a new branch begins there, with more on it or not: what was done before on the
     /// old one is on it.
-    fn on_new_branch(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) -> bool {
+    fn on_new_branch(&mut self, from: &Self, to: &Self, history: &impl History) -> bool {
         let (Some(old), Some(new)) = (&from.head.branch, &to.head.branch) else { return false };
-        let goes_on = to.head.commit.zip(from.head.commit).is_some_and(|(now, was)| now == was || is_above(now, was));
-        let is_new = !from.branches.contains_key(new) && goes_on;
+        let goes_on = || to.head.commit.zip(from.head.commit).is_some_and(|(now, was)| history.is_above(now, was));
+        let is_new = !from.branches.contains_key(new) && goes_on();
         if !is_new || self.head.branch.as_ref() != Some(old) || self.head == from.head {
             return false;
         }
@@ -129,25 +142,35 @@ impl Pointers {
         true
     }
 
-    /// The ends of what somebody else has committed on branches, or on a detached HEAD, as where a rebase stands still, and is
-    /// nowhere here.
-    fn tips_of_others(&self, from: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) -> Vec<ObjectId> {
-        let own = || self.branches.values().copied().chain(self.head.commit);
-        let is_here = |tip: ObjectId| own().any(|own| own == tip || is_above(own, tip));
+    /// The ends of what is on branches, and on HEAD.
+    pub fn tips(&self) -> Vec<ObjectId> {
+        self.branches.values().copied().chain(self.head.commit).collect()
+    }
+
+    /// The ends of what somebody else has committed on branches, or on a detached HEAD, as where a rebase stands still.
+    fn tips_of_others(&self, from: &Self) -> Vec<ObjectId> {
         let moved = from.branches.iter().filter(|(name, tip)| self.branches.get(*name) != Some(*tip));
         let detached = from.head.commit.filter(|_| from.head.branch.is_none());
-        moved.map(|(_, tip)| *tip).chain(detached).filter(|tip| !is_here(*tip)).collect()
+        moved.map(|(_, tip)| *tip).chain(detached).collect()
     }
 
-    /// What a branch is here of which somebody else has made this.
-    fn own_of(&self, from: &Self, tip: Option<ObjectId>) -> Option<ObjectId> {
-        let mut same = from.branches.iter().filter(|(_, other)| Some(**other) == tip);
-        same.find_map(|(name, _)| self.branches.get(name)).copied()
-    }
-
-    /// Leads a branch, and HEAD with it, to what is above it.
-    fn lead_on(&mut self, name: &str, to: Option<ObjectId>, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
-        let Some(to) = to.filter(|to| self.branches.get(name).is_some_and(|tip| is_above(*to, *tip))) else { return };
+    /// Leads the branch that HEAD is on, or comes from, to what is below somebody else's commits there: it goes on to that, or away
+    /// with it, and a new one begins there. One that they began is nowhere here, and where none of theirs is found, though they
+    /// have committed on it, what they did may be in what was made of it.
+    fn lead_without(&mut self, name: &str, (tip, to): (ObjectId, ObjectId), from: &Self, history: &impl History) {
+        let was_there = |tip: &ObjectId| history.is_above(*tip, to);
+        let may_go = match (self.branches.get(name), from.branches.get(name)) {
+            (Some(was), left) => {
+                let is_led_away = || left.is_some_and(|left| !history.is_above(tip, *left));
+                // Unless what they had by then is on top of the others'.
+                let goes_away = || is_led_away() && !history.has_copies(tip, *was, to);
+                (to != tip || self.tips().iter().any(was_there)) && (history.is_above(to, *was) || goes_away())
+            }
+            (None, left) => left.is_none(),
+        };
+        if !may_go {
+            return;
+        }
         self.branches.insert(name.to_owned(), to);
         if self.head.branch.as_deref() == Some(name) {
             self.head.commit = Some(to);
@@ -171,24 +194,23 @@ impl Pointers {
     /// Follows somebody who led them from one place to another. Of the branch that HEAD is on, that is only where these are there
     /// too: what stands on somebody else's commits cannot be had without them, nor can what was merged of these into the branch that
     /// HEAD is on then. HEAD goes to another branch as that is here.
-    /// `is_above` says whether a commit has another one below it.
-    pub fn follow(&mut self, from: &Self, to: &Self, is_above: impl Fn(ObjectId, ObjectId) -> bool) {
+    pub fn follow(&mut self, from: &Self, to: &Self, history: &impl History) {
         let (on, now_on) = (from.head.branch.as_ref(), to.head.branch.as_ref());
-        let renamed = self.on_new_branch(from, to, &is_above);
+        let renamed = self.on_new_branch(from, to, history);
         let is_on = |name: &String| on == Some(name) || now_on == Some(name);
         let moved: Vec<_> = changes(&from.branches, &to.branches).collect();
         // History is asked only where HEAD's branch has moved: most often nothing has.
-        let is_asked = moved.iter().any(|(name, _)| is_on(name));
-        let of_others = if is_asked { self.tips_of_others(from, &is_above) } else { Vec::new() };
-        let has_theirs = |tip: ObjectId| of_others.iter().any(|other| tip == *other || is_above(tip, *other));
+        let is_asked = !renamed && moved.iter().any(|(name, _)| is_on(name));
+        let of_others = if is_asked { self.tips_of_others(from) } else { Vec::new() };
+        let own = if of_others.is_empty() { Vec::new() } else { self.tips() };
         let mut gone = Vec::new();
         for (name, tip) in moved {
-            let is_on = is_on(&name);
+            let to = tip.filter(|_| !of_others.is_empty() && is_on(&name));
+            let to = to.and_then(|tip| Some((tip, history.without(tip, &of_others, &own)?)));
             let is_led = on == Some(&name) && self.branches.get(&name) != from.branches.get(&name);
-            let is_merged = self.branches.contains_key(&name) && tip.is_some_and(has_theirs);
-            if is_on && (renamed || is_led || is_merged) {
-                if !renamed && !is_led {
-                    self.lead_on(&name, self.own_of(from, tip), &is_above);
+            if is_on(&name) && (renamed || is_led || to.is_some_and(|(tip, to)| tip != to)) {
+                if let Some(to) = to {
+                    self.lead_without(&name, to, from, history);
                 }
                 continue;
             }
@@ -259,6 +281,41 @@ mod tests {
             branches: branches.iter().map(|(name, tip)| ((*name).to_owned(), id(*tip))).collect(),
             symbolic: BTreeMap::new(),
             stash: stash.iter().map(|digit| stashed(*digit)).collect(),
+        }
+    }
+
+    /// One line of commits, by their digits.
+    struct Line;
+
+    impl History for Line {
+        fn is_above(&self, commit: ObjectId, below: ObjectId) -> bool {
+            commit >= below
+        }
+
+        fn without(&self, commit: ObjectId, others: &[ObjectId], own: &[ObjectId]) -> Option<ObjectId> {
+            let own = own.iter().max()?;
+            Some(if others.iter().any(|other| other > own) { commit.min(*own) } else { commit })
+        }
+
+        fn has_copies(&self, commit: ObjectId, of: ObjectId, base: ObjectId) -> bool {
+            commit.min(of) > base
+        }
+    }
+
+    /// Nobody may ask it.
+    struct Unasked;
+
+    impl History for Unasked {
+        fn is_above(&self, _: ObjectId, _: ObjectId) -> bool {
+            unreachable!("a turn has hundreds of gaps, and a repository thousands of branches")
+        }
+
+        fn without(&self, commit: ObjectId, _: &[ObjectId], _: &[ObjectId]) -> Option<ObjectId> {
+            self.is_above(commit, commit).then_some(commit)
+        }
+
+        fn has_copies(&self, commit: ObjectId, of: ObjectId, _: ObjectId) -> bool {
+            self.is_above(commit, of)
         }
     }
 
@@ -367,7 +424,7 @@ mod tests {
             ),
         ] {
             let mut pointers = start;
-            pointers.follow(&from, &to, |now, was| now > was);
+            pointers.follow(&from, &to, &Line);
             assert_eq!(pointers, users, "{what}");
         }
     }
@@ -377,8 +434,7 @@ mod tests {
         let mut pointers = at(&[("a", 1), ("b", 1)], &[]);
         let (agents, moved) = (at(&[("a", 2), ("b", 1)], &[]), at(&[("a", 2), ("b", 3)], &[]));
         for (from, to) in [(&agents, &agents), (&agents, &moved)] {
-            pointers
-                .follow(from, to, |_, _| panic!("a turn has hundreds of gaps, and a repository thousands of branches"));
+            pointers.follow(from, to, &Unasked);
         }
         assert_eq!(pointers, at(&[("a", 1), ("b", 3)], &[]));
     }
@@ -386,7 +442,7 @@ mod tests {
     #[test]
     fn what_the_user_merges_into_heads_branch_is_there_without_what_the_agent_committed() {
         let led = |mut start: Pointers, from, to| {
-            start.follow(&from, &to, |now, was| now > was);
+            start.follow(&from, &to, &Line);
             start
         };
         let start = || at(&[("b", 1), ("a", 1)], &[]);

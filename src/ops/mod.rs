@@ -23,6 +23,7 @@ pub mod list;
 pub mod locked;
 pub mod made;
 pub mod offer;
+pub mod on_branch;
 pub mod operation;
 pub mod outcome;
 pub mod place;

@@ -12,7 +12,7 @@ use crate::git::objects::Objects;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{in_quotes, quoted, sanitized, shell_word, unquoted};
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, short_branch};
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -26,6 +26,7 @@ use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
+use crate::ops::on_branch::ends_on_one;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
@@ -173,7 +174,9 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
     let is_picked = || Ok::<_, anyhow::Error>(dropped::picked(view)?.contains_key(&wanted));
-    if wanted != 0 && (is_done(view, wanted)? || is_merged(view, wanted)? || is_picked()?) {
+    if wanted != 0
+        && (is_done(view, wanted)? || is_merged(view, wanted)? || has_moved_here(view, wanted)? || is_picked()?)
+    {
         dropped::check(view, wanted)?;
         return timeline.require_turn(wanted);
     }
@@ -281,6 +284,23 @@ fn is_merged(view: &View<'_>, turn: u64) -> Result<bool> {
         (Some(end), Some(head)) => Objects::new(view.repo).is_ancestor(end, head),
         _ => Ok(false),
     }
+}
+
+/// Whether a turn that ended on another branch committed to HEAD's, and that is there.
+fn has_moved_here(view: &View<'_>, turn: u64) -> Result<bool> {
+    let (Some(branch), Some(head)) = (&view.head.branch, view.head.commit) else { return Ok(false) };
+    let Some(turn) = view.timeline.find_turn(turn)?.filter(|turn| turn.ended_at.is_some()) else { return Ok(false) };
+    let [from, to] = moves_of(view, &turn, branch)?;
+    match to.filter(|_| from != to && turn.branch.as_ref() != Some(branch)) {
+        Some(to) => Objects::new(view.repo).is_ancestor(to, head),
+        None => Ok(false),
+    }
+}
+
+/// Where a branch was before a turn, and after it.
+fn moves_of(view: &View<'_>, turn: &Turn, branch: &str) -> Result<[Option<ObjectId>; 2]> {
+    let tip = |side| Ok::<_, anyhow::Error>(view.timeline.checkpoint(turn.turn, side)?.branches.get(branch).copied());
+    Ok([tip(Side::Before)?, tip(Side::After)?])
 }
 
 /// The turns of other lines in HEAD's history that are newer than this one, and of which nothing was taken out.
@@ -394,11 +414,14 @@ impl<'a> Revert<'a, '_> {
             }
             _ => nothing(Op::Undo, "what the turn changed is taken out already"),
         };
-        if let [turn] = self.turns
-            && let Some(line) = taken_again(self.view, turn)?
-        {
-            refusal.hints.insert(0, line);
-            return Ok(refusal);
+        if let [turn] = self.turns {
+            if let Some(refusal) = self.is_elsewhere(turn)? {
+                return Ok(refusal);
+            }
+            if let Some(line) = taken_again(self.view, turn)? {
+                refusal.hints.insert(0, line);
+                return Ok(refusal);
+            }
         }
         let lowest = self.turns.last().and_then(|turn| turn.previous);
         if let Some(below) = next_in(self.view, self.turns, lowest)? {
@@ -406,6 +429,24 @@ impl<'a> Revert<'a, '_> {
             refusal.hints.insert(0, line);
         }
         Ok(refusal)
+    }
+
+    /// The refusal where a turn has committed to the branch that it began on, and then went to this one.
+    fn is_elsewhere(&self, turn: &Turn) -> Result<Option<Refusal>> {
+        let Some(began_on) = turn.began_on.as_ref().filter(|name| self.view.head.branch.as_ref() != Some(*name)) else {
+            return Ok(None);
+        };
+        let [from, to] = moves_of(self.view, turn, began_on)?;
+        if turn.began_on == turn.branch || from == to {
+            return Ok(None);
+        }
+        let Some(line) = switching::line(self.view, Some(began_on), None)? else { return Ok(None) };
+        let shown = short_branch(began_on);
+        let number = turn.turn;
+        let why = format!("turn {number} has changed nothing here, its commits are on '{shown}'");
+        let mut refusal = nothing(Op::Undo, &why);
+        refusal.hints.insert(0, format!("run '{line}' to go there, then 'oxundo undo --only {number}'"));
+        Ok(Some(refusal))
     }
 
     /// The changes that take a turn out, apart from its commits; and the commits.
@@ -420,6 +461,7 @@ impl<'a> Revert<'a, '_> {
         if start.operation.is_under_way() && start.operation != after.operation {
             start = with_operation_given_up(repo, start)?;
         }
+        let [start, after] = ends_on_one(self.view, turn, [start, after])?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         delta.symbolic.clear();

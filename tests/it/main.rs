@@ -23,6 +23,7 @@ mod conversation;
 mod copied;
 mod copies;
 mod crash;
+mod crossing;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cut_off;
 mod damage;

@@ -2,6 +2,8 @@
 //! to where a shallow clone ends: whatever replaced objects and grafts show in their place.
 
 use crate::git::objects::Objects;
+use crate::git::objects::alike::{Likeness, Seen};
+use crate::model::pointers::History;
 use anyhow::{Context, Result};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -10,6 +12,9 @@ use std::collections::{BinaryHeap, HashSet};
 
 /// How many commits to follow one by one before walking history as a whole.
 const STRAIGHT: usize = 64;
+
+/// How many commits of one branch are compared with those of another, the newest.
+const MOST_ALIKE: usize = 1000;
 
 /// How far, in seconds, one commit's clock may be behind that of another made on top of it.
 const SKEW: i64 = 24 * 60 * 60;
@@ -180,6 +185,67 @@ impl Objects<'_> {
             reached.remove(&id);
         }
         Ok(reached)
+    }
+}
+
+impl Objects<'_> {
+    /// The first on the way down from a commit, by first parents, that one of these has below it, or is.
+    pub fn base(&self, commit: ObjectId, of: &[ObjectId]) -> Result<Option<ObjectId>> {
+        let made: HashSet<ObjectId> = self.commits_between(of, commit)?.into_iter().collect();
+        self.first_but(commit, &made)
+    }
+
+    /// The first on the way down from a commit, by first parents, that is none of these.
+    fn first_but(&self, commit: ObjectId, these: &HashSet<ObjectId>) -> Result<Option<ObjectId>> {
+        let mut at = Some(commit);
+        while let Some(commit) = at.filter(|commit| these.contains(commit)) {
+            at = self.parents(commit)?.first().copied();
+        }
+        Ok(at)
+    }
+
+    /// Which of these commits are the same as some others, or copies of them.
+    fn of_others(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
+        let originals: Vec<Seen> = others.iter().take(MOST_ALIKE).map(|id| self.seen(*id)).collect();
+        let is_of = |copy: &Seen| {
+            let is_it = |original: &Seen| original.id == copy.id || self.alike(original, copy) != Likeness::None;
+            originals.iter().any(is_it)
+        };
+        if originals.is_empty() {
+            return HashSet::new();
+        }
+        made.iter().take(MOST_ALIKE).map(|id| self.seen(*id)).filter(is_of).map(|copy| copy.id).collect()
+    }
+}
+
+/// Of what cannot be read nothing is said.
+impl History for Objects<'_> {
+    fn is_above(&self, commit: ObjectId, below: ObjectId) -> bool {
+        self.is_ancestor(below, commit).unwrap_or(false)
+    }
+
+    fn without(&self, commit: ObjectId, others: &[ObjectId], own: &[ObjectId]) -> Option<ObjectId> {
+        let made = self.commits_between(own, commit).ok()?;
+        let mut on_theirs = self.of_others(&made, &self.reached_only_from(others, own).ok()?);
+        on_theirs.extend(self.reachable_from(others, &made).ok()?);
+        // By a clock that is wrong one may come after what it is made upon.
+        while on_theirs.len() < made.len() {
+            let known = on_theirs.len();
+            for id in made.iter().rev() {
+                if self.parents(*id).ok()?.iter().any(|parent| on_theirs.contains(parent)) {
+                    on_theirs.insert(*id);
+                }
+            }
+            if on_theirs.len() == known {
+                break;
+            }
+        }
+        self.first_but(commit, &on_theirs).ok()?
+    }
+
+    fn has_copies(&self, commit: ObjectId, of: ObjectId, base: ObjectId) -> bool {
+        let [on_top, theirs] = [commit, of].map(|tip| self.commits_between(&[base], tip).unwrap_or_default());
+        !self.of_others(&on_top, &theirs).is_empty()
     }
 }
 

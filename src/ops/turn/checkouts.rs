@@ -29,6 +29,8 @@ pub struct Checkout {
     trees: [Change<ObjectId>; 2],
     /// Whether it led to another branch, and no commits were made on the way.
     is_all: bool,
+    /// The files that were written to after that, where it led elsewhere on the same branch.
+    saved_after: BTreeSet<BString>,
 }
 
 impl Checkout {
@@ -41,8 +43,15 @@ impl Checkout {
             return Ok(None);
         }
         let Some(base) = made_on(view, from, to, now)? else { return Ok(None) };
-        let own_now = if own_now == now && own_was != own_now { base } else { own_now };
         let objects = Objects::new(view.repo);
+        let (base, own_now) = if own_now == now && own_was != own_now {
+            (base, base)
+        } else if own_was != own_now && objects.is_ancestor(base, own_now)? && objects.is_ancestor(own_now, now)? {
+            // What calls did, or a copy of it, is on top of what was made on the way.
+            (own_now, own_now)
+        } else {
+            (base, own_now)
+        };
         let tree = |commit| objects.commit_tree(commit);
         let trees = [Change::new(tree(was)?, tree(base)?), Change::new(tree(own_was)?, tree(own_now)?)];
         if trees[0] == trees[1] {
@@ -58,7 +67,22 @@ impl Checkout {
             changes.retain(|path, change| others.contains(path) && is_of_files(change));
         }
         let is_all = base == now && from.head.branch != to.head.branch;
-        Ok(Some(Self { found, own, trees, is_all }))
+        Ok(Some(Self { found, own, trees, is_all, saved_after: BTreeSet::new() }))
+    }
+
+    /// Finds the files that were written to after git had written them. HEAD may have been led back with no file written, too: what
+    /// is in one then is more like what was there before.
+    pub fn find_saved(&mut self, view: &View<'_>, files: &BTreeMap<BString, Change<Option<FileState>>>) -> Result<()> {
+        let objects = Objects::new(view.repo);
+        for (path, written) in self.found.iter().filter(|_| !self.is_all) {
+            let (Some(change), Some((_, git))) = (files.get(path), written.to) else { continue };
+            let (Some(was), Some(is)) = (change.from, change.to) else { continue };
+            let may_be = is_as(change.from, written.from) && !is_as(change.to, written.to);
+            if may_be && objects.lines_apart(git, is.id)? < objects.lines_apart(was.id, is.id)? {
+                self.saved_after.insert(path.clone());
+            }
+        }
+        Ok(())
     }
 
     /// What git would have written without what calls did, where that is not what it did write.
@@ -77,7 +101,9 @@ impl Checkout {
         match written {
             Some(written) if is_as(change.to, written.to) => None,
             // It was written to after that.
-            Some(written) if self.is_all => Some(Change::new(file_of(base, written.to, None), change.to)),
+            Some(written) if self.is_all || self.saved_after.contains(path) => {
+                Some(Change::new(file_of(base, written.to, None), change.to))
+            }
             _ => Some(change.clone()),
         }
     }
@@ -137,7 +163,8 @@ fn leave_converted(view: &View<'_>, paths: &mut BTreeSet<BString>) -> Result<()>
     Ok(())
 }
 
-fn is_of_files(change: &Change<TreeSlot>) -> bool {
+/// Whether a path was, and is, a file or link, or nothing.
+pub fn is_of_files(change: &Change<TreeSlot>) -> bool {
     [change.from, change.to].into_iter().flatten().all(|(mode, _)| file_kind(mode.kind()).is_some())
 }
 

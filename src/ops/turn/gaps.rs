@@ -86,12 +86,13 @@ impl Gap {
         staged: &BTreeMap<BString, Vec<IndexEntry>>,
         in_beginning: impl Fn(&BString) -> Result<Vec<IndexEntry>>,
     ) -> Result<Vec<(BString, Vec<IndexEntry>)>> {
+        let own = |path: &BString| staged.get(path).cloned().map_or_else(|| in_beginning(path), Ok);
         let mut moved = Vec::new();
         for (path, change) in &self.work.index {
             let Some(old) = came_from.get(path) else { continue };
-            if self.work.index.get(old).is_some_and(|gone| gone.from == change.to) {
-                let own = staged.get(old).cloned().map_or_else(|| in_beginning(old), Ok)?;
-                moved.push((path.clone(), own));
+            // What is staged again as it was has not come along.
+            if self.work.index.get(old).is_some_and(|gone| gone.from == change.to) && own(path)? != change.to {
+                moved.push((path.clone(), own(old)?));
             }
         }
         Ok(moved)
@@ -273,10 +274,11 @@ impl Gaps {
         for gap in &mut self.all {
             let was = own.head.clone();
             if !stays {
-                own.follow(&gap.from, &gap.to, is_above(view));
+                own.follow(&gap.from, &gap.to, &Objects::new(view.repo));
             }
             gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own.head))?;
-            if let Some(checkout) = &gap.checkout {
+            if let Some(checkout) = &mut gap.checkout {
+                checkout.find_saved(view, &gap.work.files)?;
                 gap.renames.leave(|path| checkout.has_written(path));
             }
         }
@@ -291,7 +293,7 @@ impl Gaps {
     /// Where HEAD, branches and the stash list are without what was done to them by calls.
     pub fn led(&self, view: &View<'_>, mut start: Pointers) -> Pointers {
         for gap in &self.all {
-            start.follow(&gap.from, &gap.to, is_above(view));
+            start.follow(&gap.from, &gap.to, &Objects::new(view.repo));
         }
         start
     }
@@ -630,12 +632,6 @@ fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), wor
         }
     }
     Ok(CameFrom::new())
-}
-
-/// Tells whether a commit has another one below it.
-fn is_above(view: &View<'_>) -> impl Fn(ObjectId, ObjectId) -> bool {
-    let objects = Objects::new(view.repo);
-    move |commit, below| objects.is_ancestor(below, commit).unwrap_or(false)
 }
 
 /// Whether what is staged of a file is what it was without a turn, or a mode that it had not after that either: one was

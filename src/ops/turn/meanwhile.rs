@@ -173,7 +173,14 @@ impl Theirs {
         let objects = Objects::new(view.repo);
         let tips = |at: &Pointers| at.branches.values().copied().chain(at.head.commit).collect::<BTreeSet<_>>();
         let (began, mut commits) = (tips(&Pointers::of(start)), BTreeSet::new());
+        let old: Vec<ObjectId> = began.iter().copied().collect();
         for (from, to) in &self.moves {
+            // What was there before the turn, and is on a branch since the user led it there, is none that a call has found.
+            for (name, tip) in &to.branches {
+                let was = from.branches.get(name).filter(|was| *was != tip);
+                let came = was.map(|was| objects.commits_between(&[*was], *tip)).transpose()?.unwrap_or_default();
+                commits.extend(objects.reachable_from(&old, &came)?);
+            }
             let (from, to) = (tips(from), tips(to));
             let hidden: Vec<ObjectId> = from.iter().copied().collect();
             let of_turn: Vec<ObjectId> =

@@ -4,7 +4,7 @@
 pub mod begin;
 pub mod branches;
 pub mod calls;
-mod checkouts;
+pub mod checkouts;
 pub mod commit;
 pub mod end;
 mod found;

@@ -59,6 +59,7 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     }
     let last = last_known(view, &turn)?;
     let reach = Reach::of(view.repo, tool);
+    let is_all_told = || !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown()));
     if reach == Reach::Anywhere && !is_any_at_large(view.repo, told.iter().filter(|call| call.ended_at.is_none())) {
         let start = states::pointers_at_beginning(&view.timeline, &turn)?;
         found.moved = Some(start.moved_to(&Refs::new(view.repo).pointers()?));
@@ -71,25 +72,29 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
                 found.staged = staged_before(view, told, &last, &path)?;
             }
             found.path = path;
-        }
-        // What a call that may do anything has changed by now is nobody else's.
-        Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown())) => {
-            let now = Since::look_within(view, &turn)?.into_state();
-            let mut now = but_for_unknown(view, now, &last, told)?;
-            let checkpoints = Checkpoints::new(view.repo);
-            let is_all_known = checkpoints.work_between(&last, &now)?.is_empty();
-            // A call may give it another name.
-            let beyond = [checkpoints.new_beyond_limits(&last, &now)?, touched_beyond_limits(&last, &now)].concat();
-            let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
-            now.uncaptured = checkpoints.identities(beyond.iter().map(|path| path.as_bstr()));
-            if !is_all_known || !beyond.is_empty() {
-                found.state = Some(Checkpoints::new(view.repo).write_checkpoint(&now)?);
+            // Who has led HEAD elsewhere, as by a merge, had git write this file and others.
+            if found.file.is_some() && view.head.commit != last.head.commit && is_all_told() {
+                found.state = state_found(view, &turn, &last, told)?;
             }
         }
+        // What a call that may do anything has changed by now is nobody else's.
+        Reach::Anywhere if is_all_told() => found.state = state_found(view, &turn, &last, told)?,
         Reach::Anywhere | Reach::Nowhere => {}
     }
     view.repo.flush()?;
     Ok(found)
+}
+
+/// The state that a call finds, as it is kept, where somebody has changed anything since the last step.
+fn state_found(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall]) -> Result<Option<ObjectId>> {
+    let mut now = but_for_unknown(view, Since::look_within(view, turn)?.into_state(), last, told)?;
+    let checkpoints = Checkpoints::new(view.repo);
+    let is_all_known = checkpoints.work_between(last, &now)?.is_empty();
+    // A call may give it another name.
+    let beyond = [checkpoints.new_beyond_limits(last, &now)?, touched_beyond_limits(last, &now)].concat();
+    let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
+    now.uncaptured = checkpoints.identities(beyond.iter().map(|path| path.as_bstr()));
+    if is_all_known && beyond.is_empty() { Ok(None) } else { Ok(Some(checkpoints.write_checkpoint(&now)?)) }
 }
 
 /// How often what a call finds is looked at, where others end meanwhile: an end waits for nobody.

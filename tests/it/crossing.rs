@@ -1,0 +1,238 @@
+//! HEAD and branches go to each other's places in the middle of a turn, by the agent or by the user: undo leaves none of the agent's
+//! lines on HEAD's branch, and `--revert` takes out those alone.
+
+use crate::sandbox::{Mode, Sandbox, check_all};
+use crate::steps::{edit, hook, shell};
+use serde_json::json;
+
+/// Files of a line `own` each, on `main` and on `topic`, which differ.
+fn two_branches(mode: Mode) -> Sandbox {
+    let repo = Sandbox::new();
+    for name in ["a.txt", "b.txt"] {
+        repo.write(name, (1..=20).map(|line| format!("line {line}\n")).collect::<String>());
+    }
+    repo.sh("git add -A; git commit -qm files; git commit -q --allow-empty -m one
+         git switch -qc topic; echo own >>b.txt; echo own >topic.txt; git add -A; git commit -qm topic
+         git switch -q main; echo own >main.txt; git add -A; git commit -qm main");
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    repo
+}
+
+/// The lines of somebody in the worktree, each with its file.
+fn lines_of(repo: &Sandbox, token: &str) -> String {
+    repo.sh(&format!("grep -rx --exclude-dir=.git {token} . | sort | paste -sd' '"))
+}
+
+#[test]
+fn what_two_branches_differ_in_is_not_the_turns_that_went_from_one_to_the_other() {
+    let to_topic = "git switch -q topic; echo its >>a.txt";
+    for (does, own) in [
+        (to_topic.to_owned(), "./b.txt:own ./topic.txt:own"),
+        (format!("{to_topic}; git commit -qam its"), "./b.txt:own ./topic.txt:own"),
+        ("git switch -qc new topic; echo its >>a.txt; git commit -qam its".to_owned(), "./b.txt:own ./topic.txt:own"),
+        ("git switch -qc new HEAD~1; echo its >>a.txt".to_owned(), ""),
+        ("git switch -q theirs 2>/dev/null; echo its >>a.txt; git commit -qam its".to_owned(), "./theirs.txt:own"),
+        ("git switch -qc new; echo its >>a.txt; git commit -qam its; git push -q o new".to_owned(), "./main.txt:own"),
+    ] {
+        for out in [["undo", "--revert"], ["undo", "--only=1"]] {
+            let repo = two_branches(Mode::Commit);
+            repo.sh("git init -q --bare ../o.git; git remote add o ../o.git
+                 git switch -qc theirs HEAD~1; echo own >theirs.txt; git add -A; GIT_COMMITTER_DATE=2020-01-01T00:00:00Z git commit -qm theirs
+                 git push -q o theirs; git switch -q main; git branch -qD theirs");
+            repo.oxundo(["run", "--", "sh", "-c", &does]).success();
+            let (on, after) = (repo.git(["symbolic-ref", "HEAD"]), repo.state());
+            assert_eq!(lines_of(&repo, "its"), "./a.txt:its", "{does}");
+            repo.oxundo(out).success();
+            assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own")), (String::new(), own.to_owned()), "{does}");
+            assert_eq!(repo.git(["symbolic-ref", "HEAD"]), on, "{does}");
+            assert_eq!(repo.git(["status", "--porcelain"]), "", "{does}");
+            repo.redo();
+            repo.state().assert_is(&after, &does);
+            if own.contains("b.txt") {
+                let blame = repo.oxundo(["blame", "b.txt"]).out();
+                assert!(blame.lines().last().is_some_and(|line| line.contains("topic")), "{does}: {blame}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_turn_committed_before_it_went_elsewhere_is_taken_out_where_that_is() {
+    let repo = two_branches(Mode::Commit);
+    repo.oxundo(["run", "--", "sh", "-c", "echo its >>a.txt; git commit -qam its; git switch -q topic"]).success();
+    let refused = repo.json(["undo", "--only=1"]).1;
+    let hint = refused["error"]["hints"][0].as_str().unwrap_or_default().to_owned();
+    assert!(hint.contains("git switch main"), "{refused}");
+    repo.git(["switch", "-q", "main"]);
+    repo.oxundo(["undo", "--only=1"]).success();
+    assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own")), (String::new(), "./main.txt:own".to_owned()));
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+/// What the agent does, and the user, in turn; whether undo is refused for it, and with which code.
+type Story = (&'static str, &'static [&'static str], Option<&'static str>);
+
+const ITS: &str = "echo its >>a.txt; git commit -qam its";
+const ON_ITS_BRANCH: &str = "git switch -qc its; echo its >>a.txt; git commit -qam its";
+const OWN: &str = "echo own >>b.txt; git commit -qam own";
+const STORIES: [Story; 14] = [
+    ("rebased onto what was there before", &[ITS, "git rebase -q topic"], Some("foreign")),
+    (
+        "picked there",
+        &[ITS, "at=$(git rev-parse HEAD); git reset -q --hard topic; git cherry-pick $at >/dev/null"],
+        Some("foreign"),
+    ),
+    (
+        "a branch on a branch of its",
+        &[ON_ITS_BRANCH, "git switch -qc new; echo own >>b.txt; git commit -qam own", "echo its >n"],
+        Some("foreign"),
+    ),
+    ("a branch there with nothing on it", &[ON_ITS_BRANCH, "git switch -qc new", "echo its >n"], None),
+    (
+        "made from elsewhere",
+        &[
+            "git switch -qc its; echo its >>a.txt; git commit -qam its; git switch -q -",
+            "git switch -qC new its",
+            "echo its >n",
+        ],
+        None,
+    ),
+    (
+        "one of two commits dropped after it went away",
+        &[
+            "echo its >>a.txt; git commit -qam its; echo its >>b.txt; git commit -qam its
+             git switch -q --detach; echo its >n; git add n; git commit -qm its",
+            "git switch -q main; git reset -q --hard HEAD~1",
+        ],
+        None,
+    ),
+    (
+        "amended and a branch made there",
+        &[ITS, "echo own >>b.txt; git commit -qa --amend --no-edit; git switch -qc new"],
+        Some("foreign"),
+    ),
+    (
+        "a true merge into a branch of its",
+        &[
+            "git switch -qc its; echo its >>a.txt; git commit -qam its; git switch -q -; echo its >n; git add n; git commit -qm its",
+            "git switch -q its; git merge -q --no-edit main",
+        ],
+        Some("merge"),
+    ),
+    (
+        "picked from another branch",
+        &[
+            "git switch -q topic; echo its >>a.txt; git commit -qam its",
+            "git switch -q main; echo own >>b.txt; git commit -qam own; git cherry-pick topic >/dev/null",
+            "true",
+        ],
+        Some("foreign"),
+    ),
+    (
+        "rebased and merged",
+        &[
+            ON_ITS_BRANCH,
+            "git switch -q main; echo own >>b.txt; git commit -qam own; git rebase -q main its; git switch -q main; git merge -q its",
+        ],
+        Some("foreign"),
+    ),
+    (
+        "picked from no branch",
+        &[
+            "git switch -q --detach; echo its >>a.txt; git commit -qam its",
+            "at=$(git rev-parse HEAD); git switch -q main; echo own >>b.txt; git commit -qam own; git cherry-pick $at >/dev/null",
+        ],
+        Some("foreign"),
+    ),
+    ("a commit on top", &[ITS, OWN, "echo its >n"], Some("foreign")),
+    ("nothing of it is committed", &["echo its >>a.txt", "git switch -q topic; git switch -q main"], None),
+    (
+        "merged by itself",
+        &["git switch -qc its; echo its >>a.txt; git commit -qam its; git switch -q main; git merge -q its"],
+        None,
+    ),
+];
+
+#[test]
+fn what_the_user_brings_to_heads_branch_leaves_none_of_the_agents_lines_there() {
+    for mode in Mode::BOTH {
+        let named = STORIES.map(|(name, story, refused)| (format!("{name}, {mode:?}"), (story, refused)));
+        check_all(named, |(story, refused)| {
+            let repo = two_branches(mode);
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            for (number, line) in (1..).zip(*story) {
+                if number % 2 == 1 { shell(&repo, number, line) } else { drop(repo.sh(line)) }
+            }
+            hook(&repo, "s", "Stop", &json!({}));
+            let (own, after) = (lines_of(&repo, "own"), repo.state());
+            match refused {
+                Some(code) => {
+                    repo.refuses(&["undo"], code);
+                    repo.state().assert_is(&after, "nothing is changed");
+                    repo.oxundo(["undo", "--revert"]).success();
+                    assert_eq!(lines_of(&repo, "own"), own, "and none of the user's goes");
+                }
+                None => repo.undo(),
+            }
+            assert_eq!(lines_of(&repo, "its"), "");
+            assert_eq!(
+                repo.sh("git log -p --format= | grep -c '^+its' || true") != "0",
+                refused.is_some(),
+                "nor in a commit"
+            );
+            assert_eq!(repo.git(["status", "--porcelain"]), "", "nor is anything left to be committed");
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+            repo.assert_sound();
+        });
+    }
+}
+
+#[test]
+fn what_git_writes_as_the_user_merges_is_the_agents_though_it_edits_that_file_next() {
+    for merges in [
+        "git merge -q its",
+        "git reset -q --keep its",
+        "git cherry-pick its >/dev/null",
+        "echo own >>main.txt; git stash -q; git merge -q its; git stash pop -q",
+    ] {
+        for saves in ["true", "sed -i 's/^line 12$/own/' a.txt"] {
+            let repo = two_branches(Mode::Commit);
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            shell(
+                &repo,
+                1,
+                "git switch -qc its; sed -i 's/^line 3$/its/' a.txt; git commit -qam its; git switch -q main",
+            );
+            repo.sh(merges);
+            repo.sh(saves);
+            edit(&repo, 2, "a.txt", "sed -i 's/^line 18$/its/' a.txt");
+            hook(&repo, "s", "Stop", &json!({}));
+            assert_eq!(lines_of(&repo, "its"), "./a.txt:its ./a.txt:its", "{merges}");
+            let (own, after) = (lines_of(&repo, "own"), repo.state());
+            repo.undo();
+            assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own")), (String::new(), own), "{merges}, {saves}");
+            assert_eq!(repo.git(["diff", "--cached"]), "", "{merges}, {saves}");
+            repo.redo();
+            repo.state().assert_is(&after, merges);
+        }
+    }
+}
+
+#[test]
+fn a_move_of_the_agents_that_the_user_throws_away_leaves_nothing_staged() {
+    for throws in
+        ["git reset -q --hard", "git reset -q --hard HEAD~1", "git checkout -qf HEAD -- a.txt && git rm -qf c.txt"]
+    {
+        let repo = two_branches(Mode::Commit);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "echo its >n.txt; echo its >>a.txt; git mv a.txt c.txt");
+        repo.sh(throws);
+        hook(&repo, "s", "Stop", &json!({}));
+        repo.undo();
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{throws}");
+        assert_eq!(lines_of(&repo, "its"), "", "{throws}");
+    }
+}
