@@ -215,7 +215,13 @@ impl Pointers {
                 continue;
             }
             match tip {
-                Some(tip) => drop(self.branches.insert(name, tip)),
+                Some(tip) => {
+                    // Somebody else has led HEAD away from it, and it goes back there.
+                    if self.head.branch.as_ref() == Some(&name) && on != Some(&name) {
+                        self.head.commit = Some(tip);
+                    }
+                    self.branches.insert(name, tip);
+                }
                 None => gone.push(name),
             }
         }

@@ -21,34 +21,33 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// Both ends as they are on one branch: the one that HEAD is on, if the turn has committed to it, and else the one that it ended on.
-/// What cannot be told of a file is no difference.
+/// Both ends as they are on one branch: the one that the turn ended on, or the one that HEAD is on, where the turn has committed to
+/// that. There it did no more than it committed. What cannot be told of a file is no difference.
 pub fn ends_on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2]) -> Result<[Checkpoint; 2]> {
-    if start.head.branch == end.head.branch {
+    let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
+    let is_other = |name: &&String| end.head.branch.as_ref() != Some(*name) && end.branches.contains_key(*name);
+    let other = view.head.branch.as_ref().filter(is_other).filter(has_moved);
+    if other.is_none() && start.head.branch == end.head.branch {
         return Ok([start, end]);
     }
-    let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
-    let here = view.head.branch.as_ref().filter(|name| end.branches.contains_key(*name)).filter(has_moved);
-    let branch = here.or(end.head.branch.as_ref());
+    let branch = other.or(end.head.branch.as_ref());
     let tip = |state: &Checkpoint| branch.and_then(|name| state.branches.get(name)).copied();
     let Some(to) = branch.map_or(end.head.commit, |_| tip(&end)) else { return Ok([start, end]) };
     let from = match tip(&start) {
-        Some(from) => from,
-        None => match began_at(view, turn, &start, to)? {
-            Some(from) => from,
-            None => return Ok([start, end]),
-        },
+        None => began_at(view, turn, &start, to)?,
+        from => from,
     };
+    let Some(from) = from else { return Ok([start, end]) };
     let checkpoints = Checkpoints::new(view.repo);
     checkpoints.merging(|merge| {
-        let (mut on_start, left) = led(view, &start, from, merge)?;
-        let (mut on_end, also_left) = led(view, &end, to, merge)?;
-        let left: BTreeSet<BString> = left.into_iter().chain(also_left).collect();
+        let (mut on_end, mut left) = led(view, &end, to, merge)?;
+        let (mut on_start, also_left) = led(view, if other.is_some() { &on_end } else { &start }, from, merge)?;
+        left.extend(also_left);
         on_start = checkpoints.with_paths_of(&on_start, &on_end, &left)?;
         let entries = |path: &BString| Ok((path.clone(), checkpoints.entries_of(&on_end.index, path.as_bstr())?));
-        let entries: BTreeMap<_, _> = left.iter().map(entries).collect::<Result<_>>()?;
+        let entries = left.iter().map(entries).collect::<Result<_>>()?;
         checkpoints.put_entries(&mut on_start.index, &entries)?;
         for state in [&mut on_start, &mut on_end] {
             state.head.branch = branch.cloned();

@@ -452,13 +452,17 @@ impl<'a> Revert<'a, '_> {
     /// The changes that take a turn out, apart from its commits; and the commits.
     fn inverse(&self, turn: &'a Turn) -> Result<(TurnDelta, Committed<'a>)> {
         let (repo, timeline) = (self.view.repo, &self.view.timeline);
-        let before = timeline.undone_to(turn.turn)?;
+        let mut before = timeline.undone_to(turn.turn)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
         // The user's uncommitted work from before the turn is not the turn's.
         let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none());
         let began = timeline.checkpoint(turn.turn, Side::Before)?;
+        let is_ended = before.operation.is_under_way() && before.operation != after.operation;
+        if is_ended && !began.operation.is_under_way() {
+            before = with_operation_ended(repo, &before, &after)?;
+        }
         let mut start = goal_with_dirty_commit(repo, &began, &before, dirty)?;
-        if start.operation.is_under_way() && start.operation != after.operation {
+        if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
         let [start, after] = ends_on_one(self.view, turn, [start, after])?;
@@ -597,6 +601,19 @@ impl<'a> Revert<'a, '_> {
             None => leading_on(self.view, refusal.into(), now, (Op::Undo, oldest)),
         }
     }
+}
+
+/// A state in the middle of a merge, or the like, that the user began within the turn, as it is when that is ended: what did not go
+/// together is as somebody has put it together, and what they had staged stays.
+fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> Result<Checkpoint> {
+    let checkpoints = Checkpoints::new(repo);
+    let is_unmerged = |path: &&BString| state.index.special[*path].iter().any(|entry| entry.stage > 0);
+    let unmerged: Vec<&BString> = state.index.special.keys().filter(is_unmerged).collect();
+    let mut ended = checkpoints.with_paths_of(state, after, unmerged.iter().copied())?;
+    let entries = |path: &&BString| Ok(((*path).clone(), checkpoints.entries_of(&after.index, path.as_bstr())?));
+    checkpoints.put_entries(&mut ended.index, &unmerged.iter().map(entries).collect::<Result<_>>()?)?;
+    ended.operation = Operation::default();
+    Ok(ended)
 }
 
 /// A state in the middle of a merge, or the like, as it is when that is given up: a turn that ended it has its own commit for what

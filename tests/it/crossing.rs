@@ -22,7 +22,7 @@ fn two_branches(mode: Mode) -> Sandbox {
 
 /// The lines of somebody in the worktree, each with its file.
 fn lines_of(repo: &Sandbox, token: &str) -> String {
-    repo.sh(&format!("grep -rx --exclude-dir=.git {token} . | sort | paste -sd' '"))
+    repo.sh(&format!("grep -rx --exclude-dir=.git '{token}' . | sort | paste -sd' '"))
 }
 
 #[test]
@@ -77,7 +77,7 @@ type Story = (&'static str, &'static [&'static str], Option<&'static str>);
 const ITS: &str = "echo its >>a.txt; git commit -qam its";
 const ON_ITS_BRANCH: &str = "git switch -qc its; echo its >>a.txt; git commit -qam its";
 const OWN: &str = "echo own >>b.txt; git commit -qam own";
-const STORIES: [Story; 14] = [
+const STORIES: [Story; 15] = [
     ("rebased onto what was there before", &[ITS, "git rebase -q topic"], Some("foreign")),
     (
         "picked there",
@@ -146,6 +146,16 @@ const STORIES: [Story; 14] = [
         ],
         Some("foreign"),
     ),
+    (
+        "brought back after it was gone",
+        &[
+            ON_ITS_BRANCH,
+            "git tag its-tag; git reset -q --hard topic",
+            "sed -i 's/^line 3$/its/' a.txt; git commit -qam its",
+            "git reset -q --keep its-tag; git tag -d its-tag >/dev/null",
+        ],
+        None,
+    ),
     ("a commit on top", &[ITS, OWN, "echo its >n"], Some("foreign")),
     ("nothing of it is committed", &["echo its >>a.txt", "git switch -q topic; git switch -q main"], None),
     (
@@ -196,6 +206,7 @@ fn what_git_writes_as_the_user_merges_is_the_agents_though_it_edits_that_file_ne
         "git merge -q its",
         "git reset -q --keep its",
         "git cherry-pick its >/dev/null",
+        "GIT_COMMITTER_DATE=2031-01-01T00:00:00Z git cherry-pick its >/dev/null",
         "echo own >>main.txt; git stash -q; git merge -q its; git stash pop -q",
     ] {
         for saves in ["true", "sed -i 's/^line 12$/own/' a.txt"] {
@@ -235,4 +246,91 @@ fn a_move_of_the_agents_that_the_user_throws_away_leaves_nothing_staged() {
         assert_eq!(repo.git(["status", "--porcelain"]), "", "{throws}");
         assert_eq!(lines_of(&repo, "its"), "", "{throws}");
     }
+}
+
+#[test]
+fn what_the_user_committed_before_a_pick_of_theirs_stood_still_stays_where_the_agent_ended_it() {
+    let repo = two_branches(Mode::Commit);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, ITS);
+    repo.sh("echo own >n.txt; echo own2 >>b.txt; git add n.txt; git commit -qam own; git cherry-pick topic >/dev/null 2>&1 || true");
+    shell(&repo, 2, "git checkout -q --ours b.txt; echo its >>a.txt; git add -A; git commit -qm its");
+    hook(&repo, "s", "Stop", &json!({}));
+    let (own, after) = (lines_of(&repo, "own2*"), repo.state());
+    assert_eq!(own, "./b.txt:own2 ./main.txt:own ./n.txt:own ./topic.txt:own");
+    repo.refuses(&["undo"], "foreign");
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own2*")), (String::new(), own));
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+}
+
+#[test]
+fn what_the_agent_stages_after_the_user_has_given_head_another_branch_is_the_agents() {
+    let names = ["git switch -qc new", "git switch -q --detach", "git branch -m new"];
+    let stages =
+        ["git rm -q b.txt", "git mv b.txt c.txt", "echo its >n.txt; git add n.txt", "echo its >>a.txt; git add a.txt"];
+    let cases =
+        names.iter().flat_map(|name| stages.iter().map(move |stages| (format!("{name}, {stages}"), (name, stages))));
+    check_all(cases, |(name, stages)| {
+        let repo = two_branches(Mode::Commit);
+        let before = repo.git(["ls-files", "-s"]);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        repo.sh(name);
+        shell(&repo, 1, stages);
+        hook(&repo, "s", "Stop", &json!({}));
+        let after = repo.state();
+        repo.undo();
+        assert_eq!((repo.git(["status", "--porcelain"]), repo.git(["ls-files", "-s"])), (String::new(), before));
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}
+
+#[test]
+fn what_a_turn_committed_to_a_branch_beside_its_own_is_all_that_is_taken_out_there() {
+    for users in ["echo own >n.txt; git add n.txt", "git rm -q b.txt", "echo own >>b.txt"] {
+        let repo = two_branches(Mode::Commit);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, &format!("{ITS}; git switch -qc other; echo its >n1; git add n1; git commit -qm its"));
+        repo.sh(&format!("{users}; git commit -qam own"));
+        hook(&repo, "s", "Stop", &json!({}));
+        repo.git(["switch", "-q", "main"]);
+        repo.oxundo(["undo", "--only=1"]).success();
+        assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own")), (String::new(), "./main.txt:own".to_owned()));
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{users}");
+    }
+
+    let repo = two_branches(Mode::Commit);
+    let there = "git switch -q topic; echo its >>b.txt; git commit -qam its; git switch -q main";
+    repo.oxundo(["run", "--", "sh", "-c", &format!("{ITS}; {there}")]).success();
+    repo.git(["switch", "-q", "topic"]);
+    repo.oxundo(["undo", "--only=1"]).success();
+    assert_eq!(
+        (lines_of(&repo, "its"), lines_of(&repo, "own")),
+        (String::new(), "./b.txt:own ./topic.txt:own".to_owned())
+    );
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_branch_that_the_agent_has_left_and_the_user_puts_back_stays_there() {
+    let repo = two_branches(Mode::Commit);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "git switch -qc its; echo its >>a.txt; git commit -qam its");
+    repo.sh("git branch -qf main main~1");
+    shell(&repo, 2, "echo its >>b.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    let after = repo.state();
+    // On no branch there would be what is the user's.
+    repo.refuses(&["undo"], "foreign");
+    repo.state().assert_is(&after, "nothing is changed");
+    repo.git(["branch", "kept", "main@{1}"]);
+    let (put, after) = (repo.git(["rev-parse", "main"]), repo.state());
+    repo.undo();
+    assert_eq!((repo.head(), repo.git(["symbolic-ref", "--short", "HEAD"])), (put, "main".to_owned()));
+    assert_eq!((lines_of(&repo, "its"), repo.git(["status", "--porcelain"])), (String::new(), String::new()));
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
 }

@@ -196,7 +196,7 @@ impl Objects<'_> {
     }
 
     /// The first on the way down from a commit, by first parents, that is none of these.
-    fn first_but(&self, commit: ObjectId, these: &HashSet<ObjectId>) -> Result<Option<ObjectId>> {
+    pub fn first_but(&self, commit: ObjectId, these: &HashSet<ObjectId>) -> Result<Option<ObjectId>> {
         let mut at = Some(commit);
         while let Some(commit) = at.filter(|commit| these.contains(commit)) {
             at = self.parents(commit)?.first().copied();
@@ -204,17 +204,31 @@ impl Objects<'_> {
         Ok(at)
     }
 
-    /// Which of these commits are the same as some others, or copies of them.
-    fn of_others(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
+    /// Which of these commits are some others, or made of them in this way.
+    fn made_of(
+        &self,
+        made: &[ObjectId],
+        others: &[ObjectId],
+        is_made_of: impl Fn(&Seen, &Seen) -> bool,
+    ) -> HashSet<ObjectId> {
         let originals: Vec<Seen> = others.iter().take(MOST_ALIKE).map(|id| self.seen(*id)).collect();
-        let is_of = |copy: &Seen| {
-            let is_it = |original: &Seen| original.id == copy.id || self.alike(original, copy) != Likeness::None;
-            originals.iter().any(is_it)
-        };
         if originals.is_empty() {
             return HashSet::new();
         }
+        let is_of = |copy: &Seen| originals.iter().any(|one| one.id == copy.id || is_made_of(one, copy));
         made.iter().take(MOST_ALIKE).map(|id| self.seen(*id)).filter(is_of).map(|copy| copy.id).collect()
+    }
+
+    fn copies(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
+        self.made_of(made, others, |original, copy| self.alike(original, copy) != Likeness::None)
+    }
+
+    /// Which of these commits have the changes of some others' and no more, as what was picked has.
+    pub fn picked(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
+        self.made_of(made, others, |original, copy| {
+            self.alike(original, copy) != Likeness::None
+                && self.are_the_same(self.changes_in(original), self.changes_in(copy))
+        })
     }
 }
 
@@ -226,7 +240,7 @@ impl History for Objects<'_> {
 
     fn without(&self, commit: ObjectId, others: &[ObjectId], own: &[ObjectId]) -> Option<ObjectId> {
         let made = self.commits_between(own, commit).ok()?;
-        let mut on_theirs = self.of_others(&made, &self.reached_only_from(others, own).ok()?);
+        let mut on_theirs = self.copies(&made, &self.reached_only_from(others, own).ok()?);
         on_theirs.extend(self.reachable_from(others, &made).ok()?);
         // By a clock that is wrong one may come after what it is made upon.
         while on_theirs.len() < made.len() {
@@ -245,7 +259,7 @@ impl History for Objects<'_> {
 
     fn has_copies(&self, commit: ObjectId, of: ObjectId, base: ObjectId) -> bool {
         let [on_top, theirs] = [commit, of].map(|tip| self.commits_between(&[base], tip).unwrap_or_default());
-        !self.of_others(&on_top, &theirs).is_empty()
+        !self.copies(&on_top, &theirs).is_empty()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What git wrote as HEAD went from one commit to another, and what it would have written without what calls did, where that
 /// is something else.
@@ -36,13 +36,19 @@ pub struct Checkout {
 impl Checkout {
     /// What it was as HEAD went from here to there, and goes from here to there without what calls did. Commits that were
     /// made on the way are none of it: what they have was saved.
-    pub fn of(view: &View<'_>, (from, to): (&Pointers, &Pointers), own: (&Head, &Head)) -> Result<Option<Self>> {
+    /// `known` are the tips that there have been by then.
+    pub fn of(
+        view: &View<'_>,
+        (from, to): (&Pointers, &Pointers),
+        own: (&Head, &Pointers),
+        known: &BTreeSet<ObjectId>,
+    ) -> Result<Option<Self>> {
         let (Some(was), Some(now)) = (from.head.commit, to.head.commit) else { return Ok(None) };
-        let (Some(own_was), Some(own_now)) = (own.0.commit, own.1.commit) else { return Ok(None) };
+        let (Some(own_was), Some(own_now)) = (own.0.commit, own.1.head.commit) else { return Ok(None) };
         if (was, own_was) == (now, own_now) {
             return Ok(None);
         }
-        let Some(base) = made_on(view, from, to, now)? else { return Ok(None) };
+        let Some(base) = made_on(view, (from, to), now, (known, &own.1.tips()))? else { return Ok(None) };
         let objects = Objects::new(view.repo);
         let (base, own_now) = if own_now == now && own_was != own_now {
             (base, base)
@@ -113,6 +119,11 @@ impl Checkout {
         self.found.contains_key(path)
     }
 
+    /// Whether git wrote all that a file has become.
+    pub fn wrote(&self, path: &BString, change: &Change<Option<FileState>>) -> bool {
+        self.found.get(path).is_some_and(|written| is_as(change.from, written.from) && is_as(change.to, written.to))
+    }
+
     /// Whether git wrote the entries of a path along with its file.
     pub fn wrote_entries(&self, path: &BString, change: &Change<Vec<IndexEntry>>) -> bool {
         let is = |entries: &[IndexEntry], slot| *entries == plain_entry(slot, false)[..];
@@ -130,12 +141,24 @@ impl Checkout {
 }
 
 /// The commit that git has checked out on the way to this one, upon which others may have been made.
-fn made_on(view: &View<'_>, from: &Pointers, to: &Pointers, now: ObjectId) -> Result<Option<ObjectId>> {
+fn made_on(
+    view: &View<'_>,
+    (from, to): (&Pointers, &Pointers),
+    now: ObjectId,
+    (known, own): (&BTreeSet<ObjectId>, &[ObjectId]),
+) -> Result<Option<ObjectId>> {
     let objects = Objects::new(view.repo);
-    let known: Vec<ObjectId> = from.branches.values().copied().chain(from.head.commit).collect();
-    let made: BTreeSet<ObjectId> = objects.commits_between(&known, now)?.into_iter().collect();
+    let known: Vec<ObjectId> = known.iter().copied().collect();
+    let made = objects.commits_between(&known, now)?;
     if made.is_empty() {
         return Ok(Some(now));
+    }
+    // What was picked of calls' commits git wrote as it does those.
+    let picked = objects.picked(&made, &objects.reached_only_from(&known, own)?);
+    let made: HashSet<ObjectId> = made.into_iter().filter(|commit| !picked.contains(commit)).collect();
+    let base = objects.first_but(now, &made)?;
+    if base.is_some_and(|base| picked.contains(&base)) {
+        return Ok(base);
     }
     if to.head.branch != from.head.branch {
         if let Some(tip) = to.head.branch.as_ref().and_then(|branch| from.branches.get(branch)) {
@@ -144,11 +167,7 @@ fn made_on(view: &View<'_>, from: &Pointers, to: &Pointers, now: ObjectId) -> Re
     } else if from.head.commit.map_or(Ok(true), |was| objects.is_ancestor(was, now))? {
         return Ok(from.head.commit);
     }
-    let mut at = Some(now);
-    while let Some(commit) = at.filter(|commit| made.contains(commit)) {
-        at = objects.parents(commit)?.first().copied();
-    }
-    Ok(at)
+    Ok(base)
 }
 
 /// Takes out those of these files that git converts: they do not have what its trees have.

@@ -235,7 +235,7 @@ impl Gaps {
         view: &View<'_>,
         ends: (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeMap<BString, LeftByCalls>> {
-        let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames));
+        let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames, gap.checkout.as_ref()));
         Checkpoints::new(view.repo).merging(|merge| {
             renamed::left_by_calls(view, changes, ends, |path, now, change| {
                 Ok(match saved(path, now, change, merge)? {
@@ -270,13 +270,15 @@ impl Gaps {
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
     /// led it, or `stays`.
     pub fn find_checkouts(&mut self, view: &View<'_>, start: &Checkpoint, stays: bool) -> Result<()> {
-        let mut own = Pointers::of(start);
+        let (mut own, mut known) = (Pointers::of(start), BTreeSet::new());
         for gap in &mut self.all {
+            known.extend(gap.from.tips());
             let was = own.head.clone();
             if !stays {
                 own.follow(&gap.from, &gap.to, &Objects::new(view.repo));
             }
-            gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own.head))?;
+            gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own), &known)?;
+            known.extend(gap.to.tips());
             if let Some(checkout) = &mut gap.checkout {
                 checkout.find_saved(view, &gap.work.files)?;
                 gap.renames.leave(|path| checkout.has_written(path));

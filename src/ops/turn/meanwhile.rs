@@ -173,7 +173,7 @@ impl Theirs {
         let objects = Objects::new(view.repo);
         let tips = |at: &Pointers| at.branches.values().copied().chain(at.head.commit).collect::<BTreeSet<_>>();
         let (began, mut commits) = (tips(&Pointers::of(start)), BTreeSet::new());
-        let old: Vec<ObjectId> = began.iter().copied().collect();
+        let (old, mut seen): (Vec<ObjectId>, _) = (began.iter().copied().collect(), BTreeSet::new());
         for (from, to) in &self.moves {
             // What was there before the turn, and is on a branch since the user led it there, is none that a call has found.
             for (name, tip) in &to.branches {
@@ -182,10 +182,12 @@ impl Theirs {
                 commits.extend(objects.reachable_from(&old, &came)?);
             }
             let (from, to) = (tips(from), tips(to));
-            let hidden: Vec<ObjectId> = from.iter().copied().collect();
+            // What was there at any time may have gone since, and be brought back.
+            seen.extend(from.iter().copied());
+            let hidden: Vec<ObjectId> = seen.iter().copied().collect();
             let of_turn: Vec<ObjectId> =
                 from.difference(&began).filter(|tip| !commits.contains(*tip)).copied().collect();
-            for new in to.difference(&from).filter(|new| !of_turn.iter().any(|tip| objects.is_reworded(*tip, **new))) {
+            for new in to.difference(&seen).filter(|new| !of_turn.iter().any(|tip| objects.is_reworded(*tip, **new))) {
                 commits.extend(objects.commits_between(&hidden, *new)?);
             }
         }

@@ -11,6 +11,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::ops::turn::checkouts::Checkout;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -264,23 +265,28 @@ impl Chain {
 }
 
 /// What calls left of files that the user has changed, by the paths that they have at the end. `changes` are the user's,
-/// in order. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
+/// in order, with what git wrote in each of them. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
 /// saved before it.
 pub fn left_by_calls<'g>(
     view: &View<'_>,
-    changes: impl Iterator<Item = (&'g Files, &'g Renames)>,
+    changes: impl Iterator<Item = (&'g Files, &'g Renames, Option<&'g Checkout>)>,
     (before, after): (&Checkpoint, &Checkpoint),
     mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
 ) -> Result<BTreeMap<BString, LeftByCalls>> {
     let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
-    for (files, renames) in changes {
+    for (files, renames, checkout) in changes {
         let was = chains.clone();
         for path in &renames.gone {
             gone.insert(path.clone(), chains.insert(path.clone(), None));
         }
         for (path, change) in files {
+            // What git wrote is committed, and no part of it is left over.
+            if checkout.is_some_and(|checkout| checkout.wrote(path, change)) {
+                chains.remove(path);
+                continue;
+            }
             let origin = match renames.came.get(path) {
                 Some(origin) => origin.clone(),
                 None if renames.gone.contains(path) => continue,

@@ -85,11 +85,12 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     Ok(found)
 }
 
-/// The state that a call finds, as it is kept, where somebody has changed anything since the last step.
+/// The state that a call finds, as it is kept, where somebody has changed anything since the last step, or led HEAD or a branch.
 fn state_found(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall]) -> Result<Option<ObjectId>> {
     let mut now = but_for_unknown(view, Since::look_within(view, turn)?.into_state(), last, told)?;
     let checkpoints = Checkpoints::new(view.repo);
-    let is_all_known = checkpoints.work_between(last, &now)?.is_empty();
+    let is_led = Pointers::of(last) != Pointers::of(&now);
+    let is_all_known = !is_led && checkpoints.work_between(last, &now)?.is_empty();
     // A call may give it another name.
     let beyond = [checkpoints.new_beyond_limits(last, &now)?, touched_beyond_limits(last, &now)].concat();
     let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
