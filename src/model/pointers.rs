@@ -69,6 +69,14 @@ impl Pointers {
         Self { head, branches, symbolic, stash }
     }
 
+    /// Whether they are the same in two states.
+    pub fn are_of_both(one: &Checkpoint, other: &Checkpoint) -> bool {
+        one.head == other.head
+            && one.branches == other.branches
+            && one.symbolic == other.symbolic
+            && one.stash == other.stash
+    }
+
     /// Gives them to a state.
     pub fn put_into(self, state: &mut Checkpoint) {
         state.head = self.head;

@@ -60,9 +60,12 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     let last = last_known(view, &turn)?;
     let reach = Reach::of(view.repo, tool);
     let is_all_told = || !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown()));
-    if reach == Reach::Anywhere && !is_any_at_large(view.repo, told.iter().filter(|call| call.ended_at.is_none())) {
+    let moved = || {
         let start = states::pointers_at_beginning(&view.timeline, &turn)?;
-        found.moved = Some(start.moved_to(&Refs::new(view.repo).pointers()?));
+        Ok::<_, anyhow::Error>(start.moved_to(&Refs::new(view.repo).pointers()?))
+    };
+    if reach == Reach::Anywhere && !is_any_at_large(view.repo, told.iter().filter(|call| call.ended_at.is_none())) {
+        found.moved = Some(moved()?);
     }
     match reach {
         Reach::File(path) => {
@@ -75,6 +78,8 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
             // Who has led HEAD elsewhere, as by a merge, had git write this file and others.
             if found.file.is_some() && view.head.commit != last.head.commit && is_all_told() {
                 found.state = state_found(view, &turn, &last, told)?;
+                // The commits that they led it to are kept with the state.
+                found.moved = Some(moved()?);
             }
         }
         // What a call that may do anything has changed by now is nobody else's.
@@ -89,8 +94,7 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
 fn state_found(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall]) -> Result<Option<ObjectId>> {
     let mut now = but_for_unknown(view, Since::look_within(view, turn)?.into_state(), last, told)?;
     let checkpoints = Checkpoints::new(view.repo);
-    let is_led = Pointers::of(last) != Pointers::of(&now);
-    let is_all_known = !is_led && checkpoints.work_between(last, &now)?.is_empty();
+    let is_all_known = Pointers::are_of_both(last, &now) && checkpoints.work_between(last, &now)?.is_empty();
     // A call may give it another name.
     let beyond = [checkpoints.new_beyond_limits(last, &now)?, touched_beyond_limits(last, &now)].concat();
     let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
