@@ -20,7 +20,7 @@ use crate::ops::turn::checkouts::is_of_files;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::BString;
 use std::collections::BTreeMap;
 
 /// Both ends as they are on one branch: the one that the turn ended on, or the one that HEAD is on, where the turn has committed to
@@ -45,10 +45,7 @@ pub fn ends_on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2]) 
         let (mut on_end, mut left) = led(view, &end, to, merge)?;
         let (mut on_start, also_left) = led(view, if other.is_some() { &on_end } else { &start }, from, merge)?;
         left.extend(also_left);
-        on_start = checkpoints.with_paths_of(&on_start, &on_end, &left)?;
-        let entries = |path: &BString| Ok((path.clone(), checkpoints.entries_of(&on_end.index, path.as_bstr())?));
-        let entries = left.iter().map(entries).collect::<Result<_>>()?;
-        checkpoints.put_entries(&mut on_start.index, &entries)?;
+        on_start = checkpoints.with_all_of_paths(&on_start, &on_end, &left)?;
         for state in [&mut on_start, &mut on_end] {
             state.head.branch = branch.cloned();
         }

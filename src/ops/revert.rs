@@ -433,11 +433,12 @@ impl<'a> Revert<'a, '_> {
 
     /// The refusal where a turn has committed to the branch that it began on, and then went to this one.
     fn is_elsewhere(&self, turn: &Turn) -> Result<Option<Refusal>> {
-        let Some(began_on) = turn.began_on.as_ref().filter(|name| self.view.head.branch.as_ref() != Some(*name)) else {
+        let Some(began_on) = &turn.began_on else { return Ok(None) };
+        if turn.began_on == turn.branch || turn.began_on == self.view.head.branch {
             return Ok(None);
-        };
+        }
         let [from, to] = moves_of(self.view, turn, began_on)?;
-        if turn.began_on == turn.branch || from == to {
+        if from == to {
             return Ok(None);
         }
         let Some(line) = switching::line(self.view, Some(began_on), None)? else { return Ok(None) };
@@ -606,12 +607,7 @@ impl<'a> Revert<'a, '_> {
 /// A state in the middle of a merge, or the like, that the user began within the turn, as it is when that is ended: what did not go
 /// together is as somebody has put it together, and what they had staged stays.
 fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> Result<Checkpoint> {
-    let checkpoints = Checkpoints::new(repo);
-    let is_unmerged = |path: &&BString| state.index.special[*path].iter().any(|entry| entry.stage > 0);
-    let unmerged: Vec<&BString> = state.index.special.keys().filter(is_unmerged).collect();
-    let mut ended = checkpoints.with_paths_of(state, after, unmerged.iter().copied())?;
-    let entries = |path: &&BString| Ok(((*path).clone(), checkpoints.entries_of(&after.index, path.as_bstr())?));
-    checkpoints.put_entries(&mut ended.index, &unmerged.iter().map(entries).collect::<Result<_>>()?)?;
+    let mut ended = Checkpoints::new(repo).with_all_of_paths(state, after, &unmerged(state))?;
     ended.operation = Operation::default();
     Ok(ended)
 }
@@ -621,9 +617,7 @@ fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> 
 fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpoint> {
     let objects = Objects::new(repo);
     let head = objects.head_tree(&state.head)?;
-    let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
-    let unmerged: Vec<BString> =
-        state.index.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect();
+    let unmerged = unmerged(&state);
     let (mut staged, mut files) = (Vec::new(), Vec::new());
     for path in objects.changed_paths(head, state.index.tree)?.into_iter().chain(unmerged.iter().cloned()) {
         let committed = objects.tree_entry(head, path.as_bstr())?;
@@ -639,6 +633,12 @@ fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpo
     state.worktree = objects.edited_tree(state.worktree, &files)?;
     state.operation = Operation::default();
     Ok(state)
+}
+
+/// The paths of which the sides of a merge are staged.
+fn unmerged(state: &Checkpoint) -> Vec<BString> {
+    let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
+    state.index.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect()
 }
 
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.

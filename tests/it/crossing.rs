@@ -59,6 +59,26 @@ fn what_two_branches_differ_in_is_not_the_turns_that_went_from_one_to_the_other(
 }
 
 #[test]
+fn what_two_branches_differ_in_is_not_a_steps_that_went_from_one_to_the_other() {
+    for out in ["--only=1.1", "--session=s"] {
+        let repo = two_branches(Mode::Commit);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "git switch -q topic; echo its >>a.txt; git commit -qam its");
+        hook(&repo, "s", "Stop", &json!({}));
+        let after = repo.state();
+        repo.oxundo(["undo", out]).success();
+        assert_eq!(
+            (lines_of(&repo, "its"), lines_of(&repo, "own")),
+            (String::new(), "./b.txt:own ./topic.txt:own".to_owned()),
+            "{out}"
+        );
+        assert_eq!(repo.git(["symbolic-ref", "--short", "HEAD"]), "topic", "{out}");
+        repo.redo();
+        repo.state().assert_is(&after, out);
+    }
+}
+
+#[test]
 fn what_a_turn_committed_before_it_went_elsewhere_is_taken_out_where_that_is() {
     let repo = two_branches(Mode::Commit);
     repo.oxundo(["run", "--", "sh", "-c", "echo its >>a.txt; git commit -qam its; git switch -q topic"]).success();
@@ -268,7 +288,7 @@ fn what_the_user_committed_before_a_pick_of_theirs_stood_still_stays_where_the_a
 
 #[test]
 fn what_the_agent_stages_after_the_user_has_given_head_another_branch_is_the_agents() {
-    let names = ["git switch -qc new", "git switch -q --detach", "git branch -m new"];
+    let names = ["git switch -qc new", "git switch -q --detach", "git branch -m new", "git branch new"];
     let stages =
         ["git rm -q b.txt", "git mv b.txt c.txt", "echo its >n.txt; git add n.txt", "echo its >>a.txt; git add a.txt"];
     let cases =

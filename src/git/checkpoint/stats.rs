@@ -140,7 +140,8 @@ impl Checkpoints<'_> {
         Ok(renames.into_iter().map(|(to, from)| (new[to].path, gone[from].path)).collect())
     }
 
-    fn line_counts(&self, change: &Change<Option<FileState>>) -> Result<(u64, u64)> {
+    /// How many lines a change adds to a file, and how many it removes; none of what is no text, or too large.
+    pub fn line_counts(&self, change: &Change<Option<FileState>>) -> Result<(u64, u64)> {
         if change.from.map(|state| state.id) == change.to.map(|state| state.id) {
             return Ok((0, 0));
         }

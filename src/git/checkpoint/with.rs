@@ -47,6 +47,14 @@ impl Checkpoints<'_> {
         self.with_files(base, &files)
     }
 
+    /// A state with these paths as another has them, in the worktree and in the index.
+    pub fn with_all_of_paths(&self, base: &Checkpoint, from: &Checkpoint, paths: &[BString]) -> Result<Checkpoint> {
+        let mut state = self.with_paths_of(base, from, paths)?;
+        let entries = |path: &BString| Ok((path.clone(), self.entries_of(&from.index, path.as_bstr())?));
+        self.put_entries(&mut state.index, &paths.iter().map(entries).collect::<Result<_>>()?)?;
+        Ok(state)
+    }
+
     /// Gives a state these directories, or takes them away; those with captured files stay.
     pub fn put_directories(&self, state: &mut Checkpoint, directories: &BTreeMap<BString, Option<u32>>) -> Result<()> {
         let objects = Objects::new(self.repo);

@@ -219,6 +219,7 @@ impl Objects<'_> {
         made.iter().take(MOST_ALIKE).map(|id| self.seen(*id)).filter(is_of).map(|copy| copy.id).collect()
     }
 
+    /// Which of these commits are some others made anew, or the same.
     fn copies(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
         self.made_of(made, others, |original, copy| self.alike(original, copy) != Likeness::None)
     }
@@ -226,8 +227,7 @@ impl Objects<'_> {
     /// Which of these commits have the changes of some others' and no more, as what was picked has.
     pub fn picked(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
         self.made_of(made, others, |original, copy| {
-            self.alike(original, copy) != Likeness::None
-                && self.are_the_same(self.changes_in(original), self.changes_in(copy))
+            self.alike(original, copy) != Likeness::None && self.change_the_same(original, copy)
         })
     }
 }

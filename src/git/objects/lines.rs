@@ -103,16 +103,6 @@ fn parsed(told: &[u8], path: &BStr) -> Result<Vec<BlamedLine>> {
     Ok(lines)
 }
 
-impl Objects<'_> {
-    /// How many lines either of two versions of a file has that the other has not.
-    pub fn lines_apart(&self, one: ObjectId, other: ObjectId) -> Result<u32> {
-        let [one, other] = [self.blob(one)?, self.blob(other)?];
-        let input = InternedInput::new(one.as_slice(), other.as_slice());
-        let diff = Diff::compute(Algorithm::Histogram, &input);
-        Ok(diff.count_additions() + diff.count_removals())
-    }
-}
-
 /// For each line of a version, from 0, the line of an older one that it is.
 pub fn carried(old: &[u8], new: &[u8]) -> Vec<Option<usize>> {
     let count = new.lines().count();

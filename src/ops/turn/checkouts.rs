@@ -9,6 +9,7 @@
 //! and back             main B   1, its       main A    1
 //! ```
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, file_kind, plain_entry};
@@ -35,20 +36,19 @@ pub struct Checkout {
 
 impl Checkout {
     /// What it was as HEAD went from here to there, and goes from here to there without what calls did. Commits that were
-    /// made on the way are none of it: what they have was saved.
-    /// `known` are the tips that there have been by then.
+    /// made on the way are none of it: what they have was saved. `known` tells the tips that there have been by then.
     pub fn of(
         view: &View<'_>,
         (from, to): (&Pointers, &Pointers),
         own: (&Head, &Pointers),
-        known: &BTreeSet<ObjectId>,
+        known: impl FnOnce() -> BTreeSet<ObjectId>,
     ) -> Result<Option<Self>> {
         let (Some(was), Some(now)) = (from.head.commit, to.head.commit) else { return Ok(None) };
         let (Some(own_was), Some(own_now)) = (own.0.commit, own.1.head.commit) else { return Ok(None) };
         if (was, own_was) == (now, own_now) {
             return Ok(None);
         }
-        let Some(base) = made_on(view, (from, to), now, (known, &own.1.tips()))? else { return Ok(None) };
+        let Some(base) = made_on(view, (from, to), now, (&known(), &own.1.tips()))? else { return Ok(None) };
         let objects = Objects::new(view.repo);
         let (base, own_now) = if own_now == now && own_was != own_now {
             (base, base)
@@ -79,12 +79,15 @@ impl Checkout {
     /// Finds the files that were written to after git had written them. HEAD may have been led back with no file written, too: what
     /// is in one then is more like what was there before.
     pub fn find_saved(&mut self, view: &View<'_>, files: &BTreeMap<BString, Change<Option<FileState>>>) -> Result<()> {
-        let objects = Objects::new(view.repo);
+        let apart = |change: &Change<Option<FileState>>| {
+            let (added, removed) = Checkpoints::new(view.repo).line_counts(change)?;
+            Ok::<_, anyhow::Error>(added + removed)
+        };
         for (path, written) in self.found.iter().filter(|_| !self.is_all) {
-            let (Some(change), Some((_, git))) = (files.get(path), written.to) else { continue };
-            let (Some(was), Some(is)) = (change.from, change.to) else { continue };
+            let (Some(change), Some((_, id))) = (files.get(path), written.to) else { continue };
+            let (Some(was), Some(_)) = (change.from, change.to) else { continue };
             let may_be = is_as(change.from, written.from) && !is_as(change.to, written.to);
-            if may_be && objects.lines_apart(git, is.id)? < objects.lines_apart(was.id, is.id)? {
+            if may_be && apart(&Change::new(Some(FileState { id, ..was }), change.to))? < apart(change)? {
                 self.saved_after.insert(path.clone());
             }
         }
@@ -103,9 +106,10 @@ impl Checkout {
         path: &BString,
         change: &Change<Option<FileState>>,
     ) -> Option<Change<Option<FileState>>> {
-        let written = self.found.get(path).filter(|written| is_as(change.from, written.from));
-        match written {
-            Some(written) if is_as(change.to, written.to) => None,
+        if self.wrote(path, change) {
+            return None;
+        }
+        match self.found.get(path).filter(|written| is_as(change.from, written.from)) {
             // It was written to after that.
             Some(written) if self.is_all || self.saved_after.contains(path) => {
                 Some(Change::new(file_of(base, written.to, None), change.to))
@@ -148,13 +152,14 @@ fn made_on(
     (known, own): (&BTreeSet<ObjectId>, &[ObjectId]),
 ) -> Result<Option<ObjectId>> {
     let objects = Objects::new(view.repo);
-    let known: Vec<ObjectId> = known.iter().copied().collect();
-    let made = objects.commits_between(&known, now)?;
+    let tips: Vec<ObjectId> = known.iter().copied().collect();
+    let made = objects.commits_between(&tips, now)?;
     if made.is_empty() {
         return Ok(Some(now));
     }
     // What was picked of calls' commits git wrote as it does those.
-    let picked = objects.picked(&made, &objects.reached_only_from(&known, own)?);
+    let of_calls: Vec<ObjectId> = tips.into_iter().filter(|tip| !own.contains(tip)).collect();
+    let picked = objects.picked(&made, &objects.reached_only_from(&of_calls, own)?);
     let made: HashSet<ObjectId> = made.into_iter().filter(|commit| !picked.contains(commit)).collect();
     let base = objects.first_but(now, &made)?;
     if base.is_some_and(|base| picked.contains(&base)) {

@@ -270,15 +270,19 @@ impl Gaps {
     /// Tells what git wrote from what was saved. Without what calls did HEAD begins where `start` has it, and goes where the user
     /// led it, or `stays`.
     pub fn find_checkouts(&mut self, view: &View<'_>, start: &Checkpoint, stays: bool) -> Result<()> {
-        let (mut own, mut known) = (Pointers::of(start), BTreeSet::new());
-        for gap in &mut self.all {
-            known.extend(gap.from.tips());
+        let mut own = Pointers::of(start);
+        for at in 0..self.all.len() {
+            let (earlier, later) = self.all.split_at_mut(at);
+            let [gap, ..] = later else { break };
             let was = own.head.clone();
             if !stays {
                 own.follow(&gap.from, &gap.to, &Objects::new(view.repo));
             }
-            gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own), &known)?;
-            known.extend(gap.to.tips());
+            let known = || {
+                let pointers = earlier.iter().flat_map(|gap| [&gap.from, &gap.to]).chain([&gap.from]);
+                pointers.flat_map(Pointers::tips).collect()
+            };
+            gap.checkout = Checkout::of(view, (&gap.from, &gap.to), (&was, &own), known)?;
             if let Some(checkout) = &mut gap.checkout {
                 checkout.find_saved(view, &gap.work.files)?;
                 gap.renames.leave(|path| checkout.has_written(path));

@@ -265,8 +265,8 @@ impl Chain {
 }
 
 /// What calls left of files that the user has changed, by the paths that they have at the end. `changes` are the user's,
-/// in order, with what git wrote in each of them. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
-/// saved before it.
+/// in order, with what git wrote in each of them. `made_to` makes a change to a file, where the two go together: a call's, to
+/// what there is without what the user had saved before it.
 pub fn left_by_calls<'g>(
     view: &View<'_>,
     changes: impl Iterator<Item = (&'g Files, &'g Renames, Option<&'g Checkout>)>,
