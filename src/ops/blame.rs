@@ -16,7 +16,7 @@ use crate::model::bytes::{in_quotes, quoted, shell_word, unquoted};
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::step::Step;
 use crate::model::turn::{CommitKind, FileChange, Note, Session, Turn, first_line};
-use crate::ops::on_branch::ends_on_one;
+use crate::ops::on_branch::{OnOne, ends_of_turn};
 use crate::ops::turn::meanwhile::has_both;
 use crate::ops::turn::states;
 use crate::ops::undo::range::below;
@@ -631,7 +631,8 @@ impl<'v, 'r> Blame<'v, 'r> {
         let renamed = timeline.turn_files(turn.turn)?.into_iter().find(|file| file.path == name);
         let mut state = timeline.undone_to(turn.turn)?;
         if turn.ended_at.is_some() {
-            [state, _] = ends_on_one(self.view, turn, [state, timeline.checkpoint(turn.turn, Side::After)?])?;
+            let after = timeline.checkpoint(turn.turn, Side::After)?;
+            OnOne { ends: [state, _], .. } = ends_of_turn(self.view, turn, [state, after])?;
         }
         if let Some(from) = renamed.and_then(|file| file.from)
             && self.objects.tree_file(state.worktree, trail.path.as_bstr())?.is_none()

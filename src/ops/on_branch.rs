@@ -12,45 +12,135 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
 use crate::git::repo::clock::parse_rfc3339;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::merge::Merge;
-use crate::model::pointers::Pointers;
+use crate::model::pointers::{History, Pointers};
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::checkouts::is_of_files;
+use crate::ops::turn::meanwhile::users_moves;
+use crate::ops::turn::states::pointers_at_beginning;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::BString;
 use std::collections::BTreeMap;
 
-/// Both ends as they are on one branch: the one that the turn ended on, or the one that HEAD is on, where the turn has committed to
-/// that. There it did no more than it committed. What cannot be told of a file is no difference.
-pub fn ends_on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2]) -> Result<[Checkpoint; 2]> {
+/// Both ends as they are on one branch, and what is committed there, as trees.
+pub struct OnOne {
+    /// The states.
+    pub ends: [Checkpoint; 2],
+    /// The trees.
+    pub committed: [ObjectId; 2],
+}
+
+/// The ends of a step on one branch, as [`ends_of_turn`] has a turn's.
+pub fn ends_of_step(view: &View<'_>, turn: &Turn, ends: [Checkpoint; 2]) -> Result<[Checkpoint; 2]> {
+    Ok(on_one(view, turn, ends, Of::Step)?.ends)
+}
+
+/// The ends of a turn on one branch: the one that it ended on, or the one that HEAD is on, where the turn has committed to that. There
+/// it did no more than it committed. What the user brought to it in the middle of the turn is there at both ends, and what cannot be
+/// told of a file is no difference.
+pub fn ends_of_turn(view: &View<'_>, turn: &Turn, ends: [Checkpoint; 2]) -> Result<OnOne> {
+    on_one(view, turn, ends, Of::Turn)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Turn,
+    Step,
+}
+
+fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -> Result<OnOne> {
+    let objects = Objects::new(view.repo);
     let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
     let is_other = |name: &&String| end.head.branch.as_ref() != Some(*name) && end.branches.contains_key(*name);
     let other = view.head.branch.as_ref().filter(is_other).filter(has_moved);
-    if other.is_none() && start.head.branch == end.head.branch {
-        return Ok([start, end]);
-    }
+    let went = |from: &Option<String>| *from != end.head.branch;
+    let is_on_one = other.is_none() && !went(&start.head.branch) && (of == Of::Step || !went(&turn.began_on));
     let branch = other.or(end.head.branch.as_ref());
     let tip = |state: &Checkpoint| branch.and_then(|name| state.branches.get(name)).copied();
-    let Some(to) = branch.map_or(end.head.commit, |_| tip(&end)) else { return Ok([start, end]) };
-    let from = match tip(&start) {
-        None => began_at(view, turn, &start, to)?,
-        from => from,
+    let to = branch.map_or(end.head.commit, |_| tip(&end));
+    let from = match (tip(&start), to) {
+        (None, Some(to)) if !is_on_one => began_at(view, turn, &start, to)?,
+        (from, _) => from,
     };
-    let Some(from) = from else { return Ok([start, end]) };
+    let (Some(from), Some(to), false) = (from, to, is_on_one) else {
+        let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
+        return Ok(OnOne { ends: [start, end], committed });
+    };
     let checkpoints = Checkpoints::new(view.repo);
     checkpoints.merging(|merge| {
-        let (mut on_end, mut left) = led(view, &end, to, merge)?;
-        let (mut on_start, also_left) = led(view, if other.is_some() { &on_end } else { &start }, from, merge)?;
-        left.extend(also_left);
+        let now = objects.commit_tree(to)?;
+        let (was, mut left) = match branch.filter(|_| of == Of::Turn) {
+            Some(name) => without_calls(view, turn, (&end, name), from, merge)?,
+            None => (objects.commit_tree(from)?, Vec::new()),
+        };
+        let (mut on_end, of_end) = led(view, &end, now, merge)?;
+        on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
+        let (mut on_start, of_start) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
+        left.extend(of_end.into_iter().chain(of_start));
         on_start = checkpoints.with_all_of_paths(&on_start, &on_end, &left)?;
-        for state in [&mut on_start, &mut on_end] {
-            state.head.branch = branch.cloned();
-        }
-        Ok([on_start, on_end])
+        on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
+        Ok(OnOne { ends: [on_start, on_end], committed: [was, now] })
     })
+}
+
+/// What a branch has at the end of a turn without what calls made of it, and the paths of which that cannot be told. `from` is where
+/// it is without them, as far as that is a commit: what the user merged into what is the turn's is at none.
+fn without_calls(
+    view: &View<'_>,
+    turn: &Turn,
+    (end, name): (&Checkpoint, &String),
+    from: ObjectId,
+    merge: &mut Merge<'_>,
+) -> Result<(ObjectId, Vec<BString>)> {
+    let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
+    let moves = users_moves(view, turn, end)?;
+    let has_moved = |(was, now): &(Pointers, Pointers)| was.branches.get(name) != now.branches.get(name);
+    let Some(last) = end.branches.get(name).filter(|_| moves.iter().any(has_moved)) else {
+        return Ok((objects.commit_tree(from)?, Vec::new()));
+    };
+    let start = pointers_at_beginning(&view.timeline, turn)?;
+    let its = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Agent);
+    let its: Vec<ObjectId> = its.map(|commit| commit.id).collect();
+    let (mut tree, mut overlaps) = (objects.commit_tree(*last)?, BTreeMap::new());
+    let mut take_out = |made, made_on| {
+        let [made, made_on] = [objects.commit_tree(made)?, objects.commit_tree(made_on)?];
+        tree = checkpoints.merge_trees(tree, made, made_on, &mut overlaps, merge)?;
+        Ok::<_, anyhow::Error>(())
+    };
+    let (mut name, mut later) = (Some(name), Some(*last));
+    for (was, now) in moves.iter().map(|(was, now)| (Some(was), now)).rev().chain([(None, &start)]) {
+        let tip = |at: &Pointers| name.and_then(|name| at.branches.get(name)).copied();
+        let made_on = match (tip(now), later) {
+            (None, Some(tip)) => objects.base(tip, &[start.tips(), now.tips()].concat())?,
+            (made_on, _) => made_on,
+        };
+        if let (Some(made_on), Some(made)) = (made_on, later) {
+            take_out(made, made_on)?;
+        }
+        let Some(was) = was else { break };
+        let left = was.head.branch.as_ref();
+        let on_top = [was.head.commit, left.and_then(|name| now.branches.get(name)).copied()];
+        let is_on_top = |new| on_top.into_iter().flatten().any(|below| objects.is_above(new, below));
+        (later, name) = match (tip(was), tip(now)) {
+            // The user made it on top of what HEAD was at, on another branch or under another name of it.
+            (None, Some(new)) if is_on_top(new) => (was.head.commit, left),
+            (was, _) => (was, name),
+        };
+        // They may have brought what calls committed elsewhere.
+        if let Some(now) = made_on.filter(|now| later != Some(*now)) {
+            let brought = objects.commits_between(&later.map_or_else(|| start.tips(), |tip| vec![tip]), now)?;
+            let brought_of_its = objects.picked(&brought, &its);
+            for id in brought.iter().filter(|id| brought_of_its.contains(*id)) {
+                if let [parent] = objects.parents(*id)?[..] {
+                    take_out(*id, parent)?;
+                }
+            }
+        }
+    }
+    Ok((tree, overlaps.into_keys().collect()))
 }
 
 /// The commit that git had checked out as the turn made a branch, which is at this one at its end: what the turn found of others is
@@ -64,10 +154,15 @@ fn began_at(view: &View<'_>, turn: &Turn, start: &Checkpoint, to: ObjectId) -> R
     objects.base(to, &known)
 }
 
-/// A state as it is after git has led HEAD to a commit, and the paths of which it cannot be told.
-fn led(view: &View<'_>, state: &Checkpoint, to: ObjectId, merge: &mut Merge<'_>) -> Result<(Checkpoint, Vec<BString>)> {
+/// A state as it is after git has led HEAD to what has this tree, and the paths of which it cannot be told.
+fn led(
+    view: &View<'_>,
+    state: &Checkpoint,
+    tree: ObjectId,
+    merge: &mut Merge<'_>,
+) -> Result<(Checkpoint, Vec<BString>)> {
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
-    let [from, tree] = [objects.head_tree(&state.head)?, objects.commit_tree(to)?];
+    let from = objects.head_tree(&state.head)?;
     let mut overlaps = BTreeMap::new();
     let worktree = checkpoints.merge_trees(state.worktree, from, tree, &mut overlaps, merge)?;
     let index = checkpoints.merge_trees(state.index.tree, from, tree, &mut overlaps, merge)?;
@@ -78,6 +173,5 @@ fn led(view: &View<'_>, state: &Checkpoint, to: ObjectId, merge: &mut Merge<'_>)
     let staged = objects.tree_changes(state.index.tree, index)?.into_iter();
     let staged = staged.map(|(path, change)| (path, plain_entry(change.to, false))).collect();
     checkpoints.put_entries(&mut led.index, &staged)?;
-    led.head.commit = Some(to);
     Ok((led, overlaps.into_keys().collect()))
 }

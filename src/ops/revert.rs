@@ -26,7 +26,7 @@ use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::on_branch::ends_on_one;
+use crate::ops::on_branch::{OnOne, ends_of_turn};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
@@ -466,17 +466,17 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let [start, after] = ends_on_one(self.view, turn, [start, after])?;
+        let OnOne { ends: [start, after], committed: [was, now] } = ends_of_turn(self.view, turn, [start, after])?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         delta.symbolic.clear();
         (delta.head, delta.stash, delta.operation) = (None, None, None);
         let within = start.operation.clone();
-        let objects = Objects::new(repo);
-        let (ends, was) = ([&began, &before, &after], objects.head_tree(&start.head)?);
-        let after = objects.head_tree(&after.head)?;
-        let before = self.without_users(ends, was, after)?;
-        Ok((TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() }, Committed { turn, after, before }))
+        let before = self.without_users([&began, &before, &after], was, now)?;
+        Ok((
+            TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() },
+            Committed { turn, after: now, before },
+        ))
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what

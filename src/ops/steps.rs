@@ -18,7 +18,7 @@ use crate::model::turn::{Made, Turn};
 use crate::ops::beyond::Beyond;
 use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::on_branch::ends_on_one;
+use crate::ops::on_branch::ends_of_step;
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::skipped::not_covered;
@@ -182,7 +182,7 @@ fn beside(error: anyhow::Error, name: &StepRange) -> anyhow::Error {
 /// The changes that take a step out, of what these pathspecs match, but for what is beyond the limits.
 pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString]) -> Result<Delta> {
     let ends = [states::before(&view.timeline, turn, step)?, states::after(&view.timeline, turn, step)?];
-    let [before, after] = ends_on_one(view, turn, ends)?;
+    let [before, after] = ends_of_step(view, turn, ends)?;
     let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
     let Delta { mut files, mut directories, .. } = delta;
     if !pathspecs.is_empty() {

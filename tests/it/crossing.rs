@@ -221,6 +221,41 @@ fn what_the_user_brings_to_heads_branch_leaves_none_of_the_agents_lines_there() 
 }
 
 #[test]
+fn what_the_user_brings_to_the_branch_that_the_agent_went_to_stays_there() {
+    let brings =
+        ["git merge -q --no-edit main", "git cherry-pick main", "git merge -q --squash main; git commit -qm own"];
+    for bring in brings.into_iter().chain(["git checkout -q main -- main.txt; git commit -qm own"]) {
+        for (goes, is_users) in [
+            ("git switch -q topic", false),
+            ("git switch -q topic", true),
+            ("git switch -qc new topic", false),
+            ("git switch -qc new HEAD~1", true),
+        ] {
+            for out in [["undo", "--revert"], ["undo", "--only=1"]] {
+                let (repo, what) = (two_branches(Mode::Commit), format!("{bring}, {goes}, {is_users}, {out:?}"));
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                if is_users {
+                    drop(repo.sh(goes))
+                } else {
+                    shell(&repo, 1, goes)
+                }
+                shell(&repo, 2, ITS);
+                repo.sh(bring);
+                shell(&repo, 3, "echo its >>its.txt");
+                hook(&repo, "s", "Stop", &json!({}));
+                let (own, after) = (lines_of(&repo, "own"), repo.state());
+                assert!(own.contains("main.txt"), "{what}: {own}");
+                repo.oxundo(out).success();
+                assert_eq!((lines_of(&repo, "its"), lines_of(&repo, "own")), (String::new(), own), "{what}");
+                assert_eq!(repo.git(["status", "--porcelain"]), "", "{what}");
+                repo.redo();
+                repo.state().assert_is(&after, &what);
+            }
+        }
+    }
+}
+
+#[test]
 fn what_git_writes_as_the_user_merges_is_the_agents_though_it_edits_that_file_next() {
     for merges in [
         "git merge -q its",

@@ -16,7 +16,7 @@ use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::path::parents;
 use crate::model::plan::{AsideMove, Plan};
 use crate::model::pointers::Pointers;
-use crate::model::turn::Turn;
+use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, Overlaps, is_users_end, tells_all};
@@ -491,7 +491,7 @@ fn committed(view: &View<'_>, start: &Checkpoint, onto: ObjectId) -> Result<Inde
     Ok(index)
 }
 
-/// The state after a turn without what its own commit staged: undo of the turn does not leave that staged.
+/// The state after a turn without its own commit, and without what that staged: undo of the turn does not leave that staged.
 fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Checkpoint> {
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
     let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
@@ -508,7 +508,20 @@ fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Ch
         }
     }
     checkpoints.put_entries(&mut state.index, &entries)?;
+    // Nobody but oxundo commits for a turn after its last call.
+    let is_agents = |id: &ObjectId| turn.commits.iter().any(|it| it.id == *id && it.kind == CommitKind::Agent);
+    if let Some(made) = after.head.commit.filter(is_agents)
+        && !objects.reachable_from(&Pointers::of(&last).tips(), &[made])?.contains(&made)
+        && let Some(parent) = objects.parents(made)?.first()
+    {
+        state.advance(*parent);
+    }
     Ok(state)
+}
+
+/// Where the user led HEAD, branches and the stash list from during a turn, and where to, in order.
+pub fn users_moves(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Vec<(Pointers, Pointers)>> {
+    Ok(Gaps::since(view, turn, 0, &without_commit(view, turn, after)?)?.moves())
 }
 
 /// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; and the files
