@@ -8,6 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::objects::lines::{BlamedLine, carried, no_range};
 use crate::git::objects::tree::{TreeSlot, file_kind};
 use crate::git::refs::Refs;
+use crate::git::refs::evidence::Began;
 use crate::git::repo::clock::{parse_rfc3339, rfc3339_of};
 use crate::git::timeline::Timelines;
 use crate::git::timeline::stored::{Side, Stored};
@@ -88,7 +89,8 @@ pub fn blame(view: &View<'_>, path: &BStr, ranges: &[String]) -> Result<Vec<Line
             sought.entry((commit, line.path.clone())).or_default().push(number);
         }
     }
-    let blame = Blame { notes: notes(view, &blamed)?, others: others(view)?, sought, ..Blame::of(view) };
+    let (notes, came) = notes(view, &blamed)?;
+    let blame = Blame { notes, came, others: others(view)?, sought, ..Blame::of(view) };
     let open = || blamed.iter().filter(|line| line.commit.is_none());
     let mut older: Vec<BString> = open().find_map(|line| line.previous.clone()).into_iter().collect();
     if open().next().is_some() {
@@ -168,14 +170,17 @@ fn bounds(range: &str, count: usize) -> Option<(usize, usize)> {
 }
 
 /// The note on each of these commits that tells whose it is: of this worktree's turns before those of others. Where several
-/// sessions may have made it, it names all their agents.
-fn notes(view: &View<'_>, lines: &[BlamedLine]) -> Result<BTreeMap<ObjectId, Note>> {
+/// sessions may have made it, it names all their agents. Those that a turn has found, and which came from another repository.
+fn notes(view: &View<'_>, lines: &[BlamedLine]) -> Result<(BTreeMap<ObjectId, Note>, HashSet<ObjectId>)> {
     let mut commits: Vec<ObjectId> = lines.iter().filter_map(|line| line.commit).collect();
     commits.sort_unstable();
     commits.dedup();
     let here = view.repo.worktree_id();
-    let mut known = BTreeMap::new();
-    for (commit, notes) in commits.iter().zip(Refs::new(view.repo).notes_on(&commits)?) {
+    let (mut known, mut found, refs) = (BTreeMap::new(), Vec::new(), Refs::new(view.repo));
+    for (commit, notes) in commits.iter().zip(refs.notes_on(&commits)?) {
+        if notes.iter().any(|note| note.kind == CommitKind::Found && note.commit == *commit) {
+            found.push(*commit);
+        }
         let mut agents: Vec<Note> = notes.into_iter().filter(|note| note.kind == CommitKind::Agent).collect();
         agents.sort_by_key(|note| (note.commit == *commit, note.worktree == here, note.turn));
         let Some(last) = agents.pop() else { continue };
@@ -186,7 +191,7 @@ fn notes(view: &View<'_>, lines: &[BlamedLine]) -> Result<BTreeMap<ObjectId, Not
         let session = last.session.clone().filter(|_| same.len() == 1);
         known.insert(*commit, Note { agent, session, ..last.clone() });
     }
-    Ok(known)
+    Ok((known, refs.came_here(&found, Began::default())?))
 }
 
 /// The timelines of other worktrees, by their names.
@@ -259,6 +264,8 @@ struct Blame<'v, 'r> {
     view: &'v View<'r>,
     objects: Objects<'r>,
     notes: BTreeMap<ObjectId, Note>,
+    /// The commits that turns found, and others made elsewhere.
+    came: HashSet<ObjectId>,
     others: BTreeMap<String, Stored<'r>>,
     /// The lines of each commit's files that are asked for, from 0.
     sought: BTreeMap<(ObjectId, BString), Vec<usize>>,
@@ -285,8 +292,8 @@ impl LookedAt {
 impl<'v, 'r> Blame<'v, 'r> {
     /// Of what is recorded here.
     fn of(view: &'v View<'r>) -> Self {
-        let (notes, others, sought, looked_at, since) = Default::default();
-        Self { view, objects: Objects::new(view.repo), notes, others, sought, looked_at, since }
+        let (notes, came, others, sought, looked_at, since) = Default::default();
+        Self { view, objects: Objects::new(view.repo), notes, came, others, sought, looked_at, since }
     }
 
     /// Who wrote a committed line.
@@ -313,7 +320,7 @@ impl<'v, 'r> Blame<'v, 'r> {
     /// Who wrote a line of a commit that is no turn's: the user may have made it of what turns had left uncommitted, or anew of a
     /// turn's commit.
     fn by_no_turn(&self, commit: ObjectId, line: &BlamedLine, known: &mut Known) -> Result<Option<Written>> {
-        if self.since()?.is_none_or(|since| line.committed < since) {
+        if self.came.contains(&commit) || self.since()?.is_none_or(|since| line.committed < since) {
             return Ok(None);
         }
         let key = (0, line.path.clone(), commit);

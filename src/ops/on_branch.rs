@@ -11,7 +11,8 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
-use crate::git::repo::clock::parse_rfc3339;
+use crate::git::refs::Refs;
+use crate::git::refs::evidence::Began;
 use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::merge::Merge;
 use crate::model::pointers::{History, Pointers};
@@ -23,7 +24,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::BString;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Both ends as they are on one branch, and what is committed there, as trees.
 pub struct OnOne {
@@ -76,10 +77,10 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             Some(name) => without_calls(view, turn, (&end, name), from, merge)?,
             None => (objects.commit_tree(from)?, Vec::new()),
         };
-        let (mut on_end, of_end) = led(view, &end, now, merge)?;
+        let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
-        let (mut on_start, of_start) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
-        left.extend(of_end.into_iter().chain(of_start));
+        let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
+        left.extend(unclear.into_iter().chain(also_unclear));
         on_start = checkpoints.with_all_of_paths(&on_start, &on_end, &left)?;
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
         Ok(OnOne { ends: [on_start, on_end], committed: [was, now] })
@@ -102,8 +103,7 @@ fn without_calls(
         return Ok((objects.commit_tree(from)?, Vec::new()));
     };
     let start = pointers_at_beginning(&view.timeline, turn)?;
-    let its = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Agent);
-    let its: Vec<ObjectId> = its.map(|commit| commit.id).collect();
+    let its: Vec<ObjectId> = its_own(turn).collect();
     let (mut tree, mut overlaps) = (objects.commit_tree(*last)?, BTreeMap::new());
     let mut take_out = |made, made_on| {
         let [made, made_on] = [objects.commit_tree(made)?, objects.commit_tree(made_on)?];
@@ -143,15 +143,22 @@ fn without_calls(
     Ok((tree, overlaps.into_keys().collect()))
 }
 
-/// The commit that git had checked out as the turn made a branch, which is at this one at its end: what the turn found of others is
-/// not what it made, but for what it has sent there itself.
+/// The commit that git had checked out as the turn made a branch, which is at this one at its end: what came from another repository is
+/// not what the turn made, but for what it has sent there itself.
 fn began_at(view: &View<'_>, turn: &Turn, start: &Checkpoint, to: ObjectId) -> Result<Option<ObjectId>> {
     let objects = Objects::new(view.repo);
-    let began = parse_rfc3339(&turn.began_at).unwrap_or_default();
-    let is_older = |id: &ObjectId| objects.features(*id).is_some_and(|commit| !commit.is_after(began - 1));
-    let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found).map(|commit| commit.id);
-    let known: Vec<ObjectId> = Pointers::of(start).tips().into_iter().chain(found.filter(is_older)).collect();
-    objects.base(to, &known)
+    let mut made: HashSet<ObjectId> = objects.commits_between(&start.tips(), to)?.into_iter().collect();
+    let its: HashSet<ObjectId> = its_own(turn).collect();
+    let others: Vec<ObjectId> = made.difference(&its).copied().collect();
+    for id in Refs::new(view.repo).came_here(&others, Began::of(turn))? {
+        made.remove(&id);
+    }
+    objects.first_but(to, &made)
+}
+
+/// The commits that a turn made itself.
+fn its_own(turn: &Turn) -> impl Iterator<Item = ObjectId> {
+    turn.commits.iter().filter(|commit| commit.kind == CommitKind::Agent).map(|commit| commit.id)
 }
 
 /// A state as it is after git has led HEAD to what has this tree, and the paths of which it cannot be told.
@@ -165,6 +172,9 @@ fn led(
     let from = objects.head_tree(&state.head)?;
     let mut overlaps = BTreeMap::new();
     let worktree = checkpoints.merge_trees(state.worktree, from, tree, &mut overlaps, merge)?;
+    // A submodule is in no worktree's tree, but in the index.
+    let changes = objects.tree_changes(from, tree)?;
+    overlaps.retain(|path, _| changes.get(path).is_none_or(is_of_files));
     let index = checkpoints.merge_trees(state.index.tree, from, tree, &mut overlaps, merge)?;
     let mut written = objects.tree_changes(state.worktree, worktree)?;
     written.retain(|_, change| is_of_files(change));

@@ -256,6 +256,76 @@ fn what_the_user_brings_to_the_branch_that_the_agent_went_to_stays_there() {
 }
 
 #[test]
+fn what_came_from_another_repository_while_a_turn_ran_is_not_the_turns() {
+    let stories = [
+        ("git switch -q theirs", "./theirs.txt:own"),
+        ("git switch -qc new o/theirs", "./theirs.txt:own"),
+        ("git switch -q --detach o/theirs", "./theirs.txt:own"),
+        ("git switch -q here", "./here.txt:own"),
+        // It brought that there, but did not write it.
+        ("git pull -q --no-rebase --no-edit o theirs", ""),
+    ];
+    check_all(stories.map(|(goes, stays)| (goes.to_owned(), (goes, stays))), |(goes, stays)| {
+        let repo = two_branches(Mode::Commit);
+        // One was made here, in the second in which the turn begins, and only the other repository has it still.
+        repo.sh(
+            "git init -q --bare ../o.git; git remote add o ../o.git; git push -q o main; git clone -q ../o.git ../other
+             git switch -qc here HEAD~1; echo own >here.txt; git add -A; git commit -qm here
+             git push -q o here; git switch -q main; git branch -qD here",
+        );
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "echo its >>b.txt");
+        repo.sh("cd ../other; git switch -qc theirs origin/main~1; echo own >theirs.txt; git add -A
+             git -c user.name=Other -c user.email=other@example.com commit -qm theirs; git push -q origin theirs");
+        shell(&repo, 2, &format!("git fetch -q o; {goes}; echo its >>a.txt; git add -A; git commit -qm its"));
+        shell(&repo, 3, "git push -q o HEAD:refs/heads/its");
+        hook(&repo, "s", "Stop", &json!({}));
+        for (file, line) in [("theirs.txt", "theirs"), ("here.txt", "here"), ("a.txt", "claude")] {
+            if repo.path(file).exists() {
+                let blame = repo.oxundo(["blame", file]).out();
+                assert!(blame.lines().last().is_some_and(|last| last.contains(line)), "{blame}");
+            }
+        }
+        let notes = repo.git(["log", "--notes=oxundo", "--format=%s %N", "-6"]);
+        let of_others =
+            |line: &&str| (line.starts_with("theirs ") || line.starts_with("here ")) && line.contains("turn");
+        let noted: Vec<&str> = notes.lines().filter(of_others).collect();
+        let may_be_found = stays.is_empty() || goes.contains("--detach");
+        assert!(noted.is_empty() || (may_be_found && noted.iter().all(|it| it.contains("found"))), "{notes}");
+        repo.refuses(&["undo"], "published");
+        let after = repo.state();
+        repo.oxundo(["undo", "--revert"]).success();
+        let own = lines_of(&repo, "own").replace("./main.txt:own", "").trim().to_owned();
+        assert_eq!((lines_of(&repo, "its"), own), (String::new(), (*stays).to_owned()));
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}
+
+#[test]
+fn a_submodules_commit_on_the_branch_that_the_agent_went_to_is_taken_out_of_what_is_staged_too() {
+    let repo = two_branches(Mode::Commit);
+    repo.sh("git init -q ../sub; (cd ../sub; git config user.name Sub; git config user.email sub@example.com
+         echo own >s; git add s; git commit -qm s; git commit -q --allow-empty -m s2)
+         git -c protocol.file.allow=always submodule -q add ../sub sub; git commit -qm sub
+         git switch -qc u; git -C sub checkout -q HEAD~1; git commit -qam back; git switch -q main; git submodule -q update");
+    let of_branch = repo.git(["ls-tree", "u", "sub"]);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(
+        &repo,
+        1,
+        "git switch -q u; git submodule -q update; echo its >>a.txt; cd sub; echo its >>s
+         git -c user.name=Sub -c user.email=sub@example.com commit -qam its; cd ..; git commit -qam its",
+    );
+    hook(&repo, "s", "Stop", &json!({}));
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), "");
+    assert_eq!(repo.git(["ls-tree", "HEAD", "sub"]), of_branch);
+    assert_eq!(lines_of(&repo, "its"), "./sub/s:its", "what is in a submodule is not covered");
+}
+
+#[test]
 fn what_git_writes_as_the_user_merges_is_the_agents_though_it_edits_that_file_next() {
     for merges in [
         "git merge -q its",

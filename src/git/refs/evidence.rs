@@ -1,14 +1,24 @@
-//! Who moved a branch, by what git wrote down as it moved.
+//! Who moved a branch, and which commits came from elsewhere, by what git wrote down.
 
+use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::refs::mend::LOG_END;
+use crate::git::repo::clock::parse_rfc3339;
 use crate::model::bytes::lossless;
+use crate::model::turn::Turn;
+use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// How git's messages begin where it moves the branch that is checked out: HEAD moves with it, and both are written down.
 const WITH_HEAD: [&str; 8] = ["commit", "merge", "rebase", "reset", "cherry-pick", "revert", "am", "pull"];
+
+/// How they begin where it has made the commit that HEAD goes to, unless it says that it only went there.
+const MAKING: [&str; 7] = ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"];
+
+/// How their first words end as a rebase begins and ends.
+const AT_ENDS: [&str; 3] = ["(start)", "(finish)", "(abort)"];
 
 /// And where it moves what is checked out nowhere, in the name of another repository.
 const FROM_OUTSIDE: [&str; 2] = ["fetch", "push"];
@@ -44,6 +54,15 @@ pub struct Recorded<'a> {
     pub lines: Option<&'a BTreeMap<String, String>>,
 }
 
+/// When something began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Began {
+    /// The time, in seconds since 1970.
+    pub time: i64,
+    /// How long HEAD's reflog was then, where that is known.
+    pub head_log: Option<u64>,
+}
+
 /// What tells of a reflog that its branch was somewhere.
 #[derive(Clone, Copy, Debug)]
 pub enum KnownBy<'a> {
@@ -57,6 +76,13 @@ impl Was<'_> {
     /// At a commit, whenever that was.
     pub fn at(commit: ObjectId) -> Self {
         Self { commit, known_by: KnownBy::Time(i64::MAX), recorded: &[] }
+    }
+}
+
+impl Began {
+    /// When a turn did.
+    pub fn of(turn: &Turn) -> Self {
+        Self { time: parse_rfc3339(&turn.began_at).unwrap_or_default(), head_log: turn.head_log }
     }
 }
 
@@ -147,6 +173,26 @@ impl Refs<'_> {
         last(&self.log_of(name)).is_some_and(|last| last.said.starts_with(OWN))
     }
 
+    /// Which of these commits came from another repository, or were there before: they are in what is known of one, and HEAD's reflog
+    /// does not say that they were made here since that began. Where it has none, those that are younger are taken for made here.
+    pub fn came_here(&self, commits: &[ObjectId], began: Began) -> Result<HashSet<ObjectId>> {
+        let objects = Objects::new(self.repo);
+        let mut came = objects.reachable_from(&objects.remote_tip_ids()?, commits)?;
+        if came.is_empty() {
+            return Ok(came);
+        }
+        let text = self.log_of("HEAD");
+        if text.is_empty() {
+            came.retain(|id| objects.features(*id).is_some_and(|commit| !commit.is_after(began.time - 1)));
+        }
+        let later = began.head_log.and_then(|length| text.get(usize::try_from(length).ok()?..));
+        let is_later = |line: &Line<'_>| later.is_some() || line.at.is_none_or(|at| at >= began.time);
+        for line in later.unwrap_or(&text).lines().filter_map(Line::read).filter(is_later).filter(Line::has_made) {
+            came.remove(&ObjectId::from_hex(line.to)?);
+        }
+        Ok(came)
+    }
+
     fn log_of(&self, name: &str) -> Vec<u8> {
         self.log_text(name).ok().flatten().unwrap_or_default()
     }
@@ -174,6 +220,15 @@ impl<'a> Line<'a> {
         let (about, said) = line.split_once_str("\t")?;
         let at = about.rsplit_str(" ").nth(1).and_then(|time| time.to_str().ok()?.parse().ok());
         Some(Self { to: about.splitn_str(3, " ").nth(1)?, at, said })
+    }
+
+    /// Whether what HEAD went to was made as it went there.
+    fn has_made(&self) -> bool {
+        let Some((does, what)) = self.said.split_once_str(": ").filter(|_| begins(self.said, &MAKING).is_some()) else {
+            return false;
+        };
+        let is_led = || what.eq_ignore_ascii_case(b"fast-forward") || AT_ENDS.iter().any(|end| does.ends_with_str(end));
+        does.starts_with_str(MAKING[0]) || !is_led()
     }
 
     /// Whether it was written by the time by which something is known.
@@ -225,4 +280,37 @@ fn last(text: &[u8]) -> Option<Line<'_>> {
 
 fn begins(message: &[u8], words: &[&'static str]) -> Option<&'static str> {
     words.iter().find(|word| message.starts_with(word.as_bytes())).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_whether_the_commit_was_made_as_head_went_there() {
+        for (said, made) in [
+            ("commit: start again (finish)", true),
+            ("commit (amend): fast-forward", true),
+            ("commit (initial): one", true),
+            ("merge topic: Merge made by the 'ort' strategy.", true),
+            ("merge topic: Fast-forward", false),
+            ("pull: Fast-forward", false),
+            ("pull --ff-only o main: Fast-forward", false),
+            ("pull --rebase o main (start): checkout 1234567", false),
+            ("pull --rebase o main (pick): one", true),
+            ("pull --rebase o main (finish): returning to refs/heads/main", false),
+            ("rebase (pick): fast-forward", false),
+            ("rebase (abort): returning to refs/heads/main", false),
+            ("cherry-pick: one: two", true),
+            ("revert: Revert \"one\"", true),
+            ("am: one", true),
+            ("reset: moving to o/main", false),
+            ("checkout: moving from main to topic", false),
+            ("clone: from ../o.git", false),
+            ("oxundo: redo", false),
+            ("", false),
+        ] {
+            assert_eq!(Line { to: b"", at: None, said: said.as_bytes() }.has_made(), made, "{said}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use crate::git::index::Index;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
+use crate::git::refs::evidence::Began;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::platform::{exact_clock, is_past_on_file_clock};
@@ -143,7 +144,7 @@ fn put_ended(view: &View<'_>, turn: &mut Turn, since: &Since, update: &mut Updat
     turn.branch.clone_from(&after.head.branch);
     turn.logs = Some(logs(&Refs::new(view.repo), turn, before, after));
     let users = theirs.commits(view, start)?;
-    let mut made = commits_of(view.repo, start, after, turn.dirty_commit)?;
+    let mut made = commits_of(view.repo, turn, start, after)?;
     if turn.made == Some(Made::Squash) {
         // Below the one that it makes are those that were the user's.
         made.iter_mut().filter(|it| Some(it.id) != after.head.commit).for_each(|it| it.kind = CommitKind::Dirty);
@@ -430,8 +431,9 @@ fn keep_steps(view: &View<'_>, number: u64, update: &mut Update<'_>) -> Result<(
     Ok(())
 }
 
-/// Every commit between the turn's beginning and its end, on HEAD and on each branch that moved.
-fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option<ObjectId>) -> Result<Vec<TurnCommit>> {
+/// Every commit between the turn's beginning and its end, on HEAD and on each branch that moved. A branch that was made brings none
+/// that was there before, or came from another repository.
+fn commits_of(repo: &Repo, turn: &Turn, start: &Checkpoint, after: &Checkpoint) -> Result<Vec<TurnCommit>> {
     let objects = Objects::new(repo);
     let old_tips = start.tips();
     let moved = branch_changes(start, after);
@@ -440,19 +442,21 @@ fn commits_of(repo: &Repo, start: &Checkpoint, after: &Checkpoint, dirty: Option
     if after.head.branch.is_none() {
         tips.extend(after.head.commit.map(|tip| (start.head.commit, tip)));
     }
-    let mut found = Vec::new();
+    let (mut found, mut seen, mut is_brought) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for (old, new) in tips {
         if old == Some(new) {
             continue;
         }
         let hidden = old.map_or_else(|| old_tips.clone(), |old| vec![old]);
         let line = objects.commits_between(&hidden, new)?;
-        found.extend(line.into_iter().rev().filter(|id| Some(*id) != dirty));
+        is_brought.extend(line.iter().filter(|_| old.is_some()).copied());
+        let is_new = |id: &ObjectId| Some(*id) != turn.dirty_commit && seen.insert(*id);
+        found.extend(line.into_iter().rev().filter(is_new));
     }
-    let mut seen = BTreeSet::new();
-    found.retain(|id| seen.insert(*id));
-    let others: Vec<_> = old_tips.into_iter().chain(objects.remote_tip_ids()?).collect();
-    let known = objects.reachable_from(&others, &found)?;
+    let mut known = objects.reachable_from(&old_tips, &found)?;
+    let came = Refs::new(repo).came_here(&found, Began::of(turn))?;
+    found.retain(|id| is_brought.contains(id) || !came.contains(id));
+    known.extend(came);
     let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };
     Ok(found.iter().map(|id| TurnCommit { id: *id, kind: kind(id) }).collect())
 }
