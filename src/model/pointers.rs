@@ -150,6 +150,19 @@ impl Pointers {
         true
     }
 
+    /// HEAD's branch got another name while somebody else had led HEAD away from it.
+    fn follow_new_name(&mut self, from: &Self, to: &Self, history: &impl History) {
+        let Some(old) = self.head.branch.as_ref().filter(|old| from.head.branch.as_ref() != Some(*old)) else { return };
+        let Some(was) = from.branches.get(old).filter(|_| !to.branches.contains_key(old)) else { return };
+        let is_new = |(name, tip): &(&String, &ObjectId)| {
+            !from.branches.contains_key(*name) && (*tip == was || history.is_above(**tip, *was))
+        };
+        let mut new = to.branches.iter().filter(is_new);
+        if let (Some((name, _)), None) = (new.next(), new.next()) {
+            self.head.branch = Some(name.clone());
+        }
+    }
+
     /// The ends of what is on branches, and on HEAD.
     pub fn tips(&self) -> Vec<ObjectId> {
         self.branches.values().copied().chain(self.head.commit).collect()
@@ -205,6 +218,7 @@ impl Pointers {
     pub fn follow(&mut self, from: &Self, to: &Self, history: &impl History) {
         let (on, now_on) = (from.head.branch.as_ref(), to.head.branch.as_ref());
         let renamed = self.on_new_branch(from, to, history);
+        self.follow_new_name(from, to, history);
         let is_on = |name: &String| on == Some(name) || now_on == Some(name);
         let moved: Vec<_> = changes(&from.branches, &to.branches).collect();
         // History is asked only where HEAD's branch has moved: most often nothing has.
@@ -428,6 +442,13 @@ mod tests {
                 at(&[("a", 2), ("b", 5)], &[]),
                 at(&[("a", 1), ("b", 5)], &[]),
                 "and back to the one on which it has committed",
+            ),
+            (
+                at(&[("a", 1)], &[]),
+                at(&[("b", 2), ("a", 1)], &[]),
+                at(&[("b", 2), ("c", 3)], &[]),
+                at(&[("c", 3)], &[]),
+                "another name for the branch that the agent has left, with a commit on it",
             ),
             (
                 at(&[("a", 1)], &[2, 1]),

@@ -235,9 +235,9 @@ fn what_the_user_brings_to_the_branch_that_the_agent_went_to_stays_there() {
                 let (repo, what) = (two_branches(Mode::Commit), format!("{bring}, {goes}, {is_users}, {out:?}"));
                 hook(&repo, "s", "UserPromptSubmit", &json!({}));
                 if is_users {
-                    drop(repo.sh(goes))
+                    drop(repo.sh(goes));
                 } else {
-                    shell(&repo, 1, goes)
+                    shell(&repo, 1, goes);
                 }
                 shell(&repo, 2, ITS);
                 repo.sh(bring);
@@ -289,9 +289,9 @@ fn what_came_from_another_repository_while_a_turn_ran_is_not_the_turns() {
         let notes = repo.git(["log", "--notes=oxundo", "--format=%s %N", "-6"]);
         let of_others =
             |line: &&str| (line.starts_with("theirs ") || line.starts_with("here ")) && line.contains("turn");
-        let noted: Vec<&str> = notes.lines().filter(of_others).collect();
+        let found: Vec<&str> = notes.lines().filter(of_others).collect();
         let may_be_found = stays.is_empty() || goes.contains("--detach");
-        assert!(noted.is_empty() || (may_be_found && noted.iter().all(|it| it.contains("found"))), "{notes}");
+        assert!(found.is_empty() || (may_be_found && found.iter().all(|it| it.contains("found"))), "{notes}");
         repo.refuses(&["undo"], "published");
         let after = repo.state();
         repo.oxundo(["undo", "--revert"]).success();
@@ -458,4 +458,23 @@ fn a_branch_that_the_agent_has_left_and_the_user_puts_back_stays_there() {
     assert_eq!((lines_of(&repo, "its"), repo.git(["status", "--porcelain"])), (String::new(), String::new()));
     repo.redo();
     repo.state().assert_is(&after, "redo");
+}
+
+#[test]
+fn a_branch_that_the_agent_has_left_and_the_user_renames_has_its_new_name_and_head() {
+    for own in ["true", "git switch -q trunk; echo own >>b.txt; git commit -qam own; git switch -q its"] {
+        let repo = two_branches(Mode::Commit);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, ON_ITS_BRANCH);
+        repo.sh(&format!("git branch -m main trunk; {own}"));
+        shell(&repo, 2, "echo its >>a.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        let (trunk, after) = (repo.git(["rev-parse", "trunk"]), repo.state());
+        repo.undo();
+        assert_eq!((repo.head(), repo.git(["symbolic-ref", "--short", "HEAD"])), (trunk, "trunk".to_owned()), "{own}");
+        assert_eq!(repo.git(["for-each-ref", "--format=%(refname:short)", "refs/heads/main", "refs/heads/its"]), "");
+        assert_eq!((lines_of(&repo, "its"), repo.git(["status", "--porcelain"])), (String::new(), String::new()));
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
 }

@@ -245,20 +245,130 @@ fn of_two_files_that_were_alike_the_one_that_goes_back_is_not_the_others_name() 
     ]);
 }
 
+const FIRST: (char, &str) = ('e', "F sed -i 's/^line 3$/AGENT1/' F");
+const SAVED_AWAY: (char, &str) = ('u', "mv F G; sed -i 's/^line 20$/USER1/' G");
+const THERE: (char, &str) = ('e', "G sed -i 's/^line 30$/AGENT2/' G");
+const AND_THIRD: (char, &str) = ('e', "H sed -i 's/^line 40$/AGENT3/' H");
+
 #[test]
 fn a_file_that_gets_its_name_back_with_what_both_did_meanwhile_has_each_as_theirs() {
-    check([(
-        "mv",
-        case(
-            &[
-                ('e', "F sed -i 's/^line 3$/AGENT1/' F"),
-                ('u', "mv F G; sed -i 's/^line 20$/USER1/' G"),
-                ('e', "G sed -i 's/^line 30$/AGENT2/' G"),
-                ('u', "mv G F"),
-            ],
-            "AGENT1 AGENT2 ",
-            " M F",
-            Leaves("USER1 "),
+    check([
+        ("mv", case(&[FIRST, SAVED_AWAY, THERE, ('u', "mv G F")], "AGENT1 AGENT2 ", " M F", Leaves("USER1 "))),
+        (
+            "by a third one",
+            case(
+                &[FIRST, SAVED_AWAY, THERE, ('u', "mv G H"), AND_THIRD, ('u', "mv H F")],
+                "AGENT1 AGENT2 AGENT3 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
         ),
-    )]);
+        (
+            "and a save in the same moment",
+            case(
+                &[FIRST, SAVED_AWAY, THERE, ('u', "sed -i 's/^line 45$/USER2/' G; mv G F")],
+                "AGENT1 AGENT2 ",
+                " M F",
+                Leaves("USER1 USER2 "),
+            ),
+        ),
+        (
+            "which the agent goes on with",
+            case(
+                &[
+                    FIRST,
+                    SAVED_AWAY,
+                    THERE,
+                    ('u', "mv G F; sed -i 's/^line 45$/USER2/' F"),
+                    ('e', "F sed -i 's/^line 10$/AGENT3/' F"),
+                ],
+                "AGENT1 AGENT2 AGENT3 ",
+                " M F",
+                Leaves("USER1 USER2 "),
+            ),
+        ),
+        (
+            "as a copy",
+            case(
+                &[FIRST, SAVED_AWAY, THERE, ('u', "cp G F; rm G; sed -i 's/^line 50$/USER2/' F")],
+                "AGENT1 AGENT2 ",
+                " M F",
+                Leaves("USER1 USER2 "),
+            ),
+        ),
+        (
+            "twice, with one name looked at each time",
+            case(
+                &[
+                    FIRST,
+                    SAVED_AWAY,
+                    THERE,
+                    ('u', "mv G F"),
+                    ('e', "F sed -i 's/^line 40$/AGENT3/' F"),
+                    ('u', "mv F G"),
+                    ('e', "G sed -i 's/^line 10$/AGENT4/' G"),
+                    ('u', "mv G F"),
+                ],
+                "AGENT1 AGENT2 AGENT3 AGENT4 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "after the agent had moved it on",
+            case(&[FIRST, SAVED_AWAY, ('a', "mv G H"), ('u', "mv H F")], "AGENT1 ", " M F", Leaves("USER1 ")),
+        ),
+        (
+            "after the agent had moved it on and written to it",
+            case(
+                &[FIRST, SAVED_AWAY, ('a', "mv G H; sed -i 's/^line 30$/AGENT2/' H"), ('u', "mv H F")],
+                "AGENT1 AGENT2 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "after the agent had given it another",
+            case(
+                &[FIRST, ('u', "sed -i 's/^line 20$/USER1/' F"), ('a', "mv F H"), AND_THIRD, ('u', "mv H F")],
+                "AGENT1 AGENT3 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn a_name_that_the_user_gave_a_file_stays_where_they_go_on_from_it_or_the_agent_takes_it_away() {
+    check([
+        (
+            "a third name",
+            case(&[FIRST, ('u', "mv F G"), THERE, ('u', "mv G H"), AND_THIRD], "AGENT1 AGENT2 AGENT3 ", "", Leaves("")),
+        ),
+        (
+            "a third name, and a save",
+            case(
+                &[FIRST, SAVED_AWAY, THERE, ('u', "mv G H"), AND_THIRD],
+                "AGENT1 AGENT2 AGENT3 ",
+                " M H",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "the agent gives the old one back",
+            case(
+                &[
+                    FIRST,
+                    ('u', "mv F G"),
+                    ('a', "mv G F"),
+                    ('u', "sed -i 's/^line 40$/USER1/' F"),
+                    ('e', "F sed -i 's/^line 50$/AGENT2/' F"),
+                ],
+                "AGENT1 AGENT2 ",
+                " M F",
+                Leaves("USER1 "),
+            ),
+        ),
+    ]);
 }

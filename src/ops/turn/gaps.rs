@@ -449,12 +449,15 @@ pub struct Overlaps {
 /// The files as they are without what calls did.
 struct Saved<'a> {
     checkpoints: Checkpoints<'a>,
+    objects: Objects<'a>,
     base: &'a Checkpoint,
     files: BTreeMap<BString, Option<FileState>>,
     /// Those of which something overlaps with what calls did.
     lost: BTreeSet<BString>,
     /// Those that have other names since, as they were.
     gone: BTreeMap<BString, Option<FileState>>,
+    /// Their other names.
+    names: CameFrom,
     /// What each was as the user changed it, where calls had changed it by then.
     known: BTreeMap<BString, Vec<Known>>,
 }
@@ -470,8 +473,9 @@ struct Known {
 
 impl<'a> Saved<'a> {
     fn of(view: &View<'a>, base: &'a Checkpoint) -> Self {
-        let (files, lost, gone, known) = Default::default();
-        Self { checkpoints: Checkpoints::new(view.repo), base, files, lost, gone, known }
+        let (files, lost, gone, names, known) = Default::default();
+        let (checkpoints, objects) = (Checkpoints::new(view.repo), Objects::new(view.repo));
+        Self { checkpoints, objects, base, files, lost, gone, names, known }
     }
 
     fn file(&self, path: &BString) -> Result<Option<FileState>> {
@@ -494,8 +498,14 @@ impl<'a> Saved<'a> {
             self.files.insert(path.clone(), now);
         }
         for path in &gap.renames.gone {
-            self.gone.insert(path.clone(), self.file(path)?);
+            let file = self.file(path)?;
+            self.gone.insert(path.clone(), file);
+            // A call had taken it from there already.
+            if !gap.work.files.contains_key(path) {
+                self.files.insert(path.clone(), None);
+            }
         }
+        self.names.extend(gap.renames.came.iter().map(|(new, origin)| (origin.path.clone(), new.clone())));
         let (mut followed, mut known) = (Vec::new(), Vec::new());
         for (path, change) in &gap.work.files {
             let without = self.file(path)?;
@@ -504,7 +514,7 @@ impl<'a> Saved<'a> {
             }
             followed.extend(self.followed(gap, path, merge)?);
         }
-        self.files.extend(followed.into_iter().map(|(path, now)| (path.clone(), now)));
+        self.files.extend(followed);
         for (path, change, without) in known {
             let is_away = self.file(path)? == change.to;
             self.known.entry(path.clone()).or_default().push(Known { with: change.from, without, is_away });
@@ -519,16 +529,16 @@ impl<'a> Saved<'a> {
     }
 
     /// Where a file is after a gap that changed it, without what calls did, and what it is; none where git wrote all of it.
-    fn followed<'g>(
+    fn followed(
         &mut self,
-        gap: &'g Gap,
-        path: &'g BString,
+        gap: &Gap,
+        path: &BString,
         merge: &mut Merge<'_>,
-    ) -> Result<Option<(&'g BString, Option<FileState>)>> {
+    ) -> Result<Option<(BString, Option<FileState>)>> {
         let is_gits = gap.checkout.as_ref().is_some_and(|checkout| checkout.has_written(path));
         if !is_gits && let Some(back) = self.brought_back(path, &gap.work.files[path], merge)? {
             let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, back);
-            return Ok(Some((path, now)));
+            return Ok(Some((path.clone(), now)));
         }
         let Some((origin, change)) = gap.change(self.base, path) else { return Ok(None) };
         let now = match origin {
@@ -538,15 +548,25 @@ impl<'a> Saved<'a> {
             None if gap.renames.gone.contains(path) => change.from,
             None => self.file(path)?,
         };
-        // What a call has given its name is without that where it was.
-        let (at, now) = match gap.by_calls.get(origin.unwrap_or(path)) {
-            Some(first) if now.is_none() && change.from != change.to && !self.gone.contains_key(first) => {
-                (first, self.file(first)?)
-            }
-            _ => (path, now),
+        // What a call has given its name is without that where it was, or where the user had put it by then.
+        let elsewhere = match gap.by_calls.get(origin.unwrap_or(path)) {
+            Some(first) => Some(first).filter(|first| !self.gone.contains_key(*first)),
+            None if origin.is_none() => self.other_name(gap, path)?,
+            None => None,
+        };
+        let (at, now) = match elsewhere {
+            Some(other) if now.is_none() && change.from != change.to => (other.clone(), self.file(other)?),
+            _ => (path.clone(), now),
         };
         let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
         Ok(Some((at, now)))
+    }
+
+    /// The name that the user has given a file, where it has its own again by a call.
+    fn other_name(&self, gap: &Gap, path: &BString) -> Result<Option<&BString>> {
+        let Some(name) = self.names.get(path).filter(|_| self.gone.contains_key(path)) else { return Ok(None) };
+        let is_there = self.objects.tree_file(gap.was, name.as_bstr())?.is_some();
+        Ok(Some(name).filter(|_| !is_there))
     }
 
     /// A file in which the user brings back what calls had done and the user had taken away, as by a stash: that is the calls' again,

@@ -77,22 +77,49 @@ pub fn find(view: &View<'_>, changes: &[(ObjectId, &Files)], ends: (&Checkpoint,
     }
     note_apart(view, &changes, was_there, &mut found)?;
     note_passing(view, &changes, was_there, ends.1, &mut found)?;
-    note_back(view, &changes, ends.0, &mut found)?;
+    note_again(&changes, was_there, &mut found)?;
+    note_back(view, &changes, was_there, ends.0, &mut found)?;
     Ok(found)
 }
 
-/// A file that a call had given another name, and that has its own again, is what it was: the other was the call's.
-fn note_back(view: &View<'_>, changes: &[&Files], before: &Checkpoint, found: &mut [Renames]) -> Result<()> {
-    let in_beginning = |path: &BString| Checkpoints::new(view.repo).captured_file(before, path.as_bstr());
+/// A file that a call had given another name, and that has its own again, is what it was: the other was the call's. So is one that the
+/// user had given the name from which the call took it.
+fn note_back(
+    view: &View<'_>,
+    changes: &[&Files],
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    before: &Checkpoint,
+    found: &mut [Renames],
+) -> Result<()> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let in_beginning = |path: &BString| checkpoints.captured_file(before, path.as_bstr());
     for (at, renames) in found.iter_mut().enumerate() {
         let earlier = |path: &BString| changes[..at].iter().rev().find_map(|files| files.get(path));
+        let is_it = |was: Option<FileState>, now: Option<FileState>| match (was, now) {
+            (Some(was), Some(now)) => Ok(was == now || checkpoints.are_alike(was.id, now.id)?),
+            _ => Ok::<_, anyhow::Error>(false),
+        };
+        let mut taken = Vec::new();
         for (path, origin) in &mut renames.came {
-            let was = earlier(path).map_or_else(|| in_beginning(path), |change| Ok(change.to))?;
             let is_of_calls = earlier(&origin.path).is_none() && in_beginning(&origin.path)?.is_none();
-            if is_of_calls && was.is_some() && was == origin.file && changes[at][path].from.is_none() {
+            if !is_of_calls || changes[at][path].from.is_some() {
+                continue;
+            }
+            let was = earlier(path).map_or_else(|| in_beginning(path), |change| Ok(change.to))?;
+            if is_it(was, origin.file)? {
                 origin.path.clone_from(path);
+                continue;
+            }
+            for name in changes[..at].iter().rev().flat_map(|files| files.keys()).filter(|name| *name != path) {
+                let last = earlier(name).and_then(|change| change.to);
+                if !changes[at].contains_key(name) && is_it(last, origin.file)? && was_there(at, name, None)? {
+                    origin.path.clone_from(name);
+                    taken.push(name.clone());
+                    break;
+                }
             }
         }
+        renames.gone.extend(taken);
     }
     Ok(())
 }
@@ -134,61 +161,136 @@ fn note_apart(
     Ok(())
 }
 
-/// Notes the names that came and went: the old name was not looked at before the file was there again.
+/// Notes the names that came and went: the old name was not looked at before the file was there again, or had gone on.
 fn note_passing(
     view: &View<'_>,
     changes: &[&Files],
-    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool> + Copy,
     after: &Checkpoint,
     found: &mut [Renames],
 ) -> Result<()> {
     for (at, files) in changes.iter().enumerate() {
         let new = files.iter().filter(|(path, change)| change.from.is_none() && !is_in(&found[at], path));
         for (path, file) in new.filter_map(|(path, change)| Some((path, change.to?))).collect::<Vec<_>>() {
-            let had_it = |(old, change): &(&BString, &Change<_>)| *old != path && change.from == Some(file);
-            let Some((old, _)) = changes[at + 1..].iter().copied().flatten().find(had_it) else {
-                if let Some(origin) = back_over_its_own(view, changes, (at, path, file), &was_there, found)? {
-                    found[at].came.insert(path.clone(), origin);
-                }
+            let Some(Left { old, seen, own, back }) = left(view, changes, (at, path, file), was_there, found)? else {
                 continue;
             };
-            let is_there = Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some();
-            if is_there || !was_there(at, old, Some(file))? {
+            if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some() {
                 continue;
             }
-            found[at].came.insert(path.clone(), Origin { path: old.clone(), file: Some(file) });
-            // It is there again, whatever was written to it in the same moment.
-            let is_back =
-                |files: &Files| files.contains_key(old) && files.get(path).is_some_and(|gone| gone.to.is_none());
-            if let Some(back) = (at + 1..changes.len()).find(|at| is_back(changes[*at]))
-                && !found[back].came.contains_key(old)
-            {
-                found[back].gone.insert(path.clone());
-                found[back].came.insert(old.clone(), Origin { path: path.clone(), file: changes[back][path].from });
+            found[at].came.insert(path.clone(), Origin { path: old.clone(), file: Some(own) });
+            if changes[seen][&old].to.is_none() {
+                found[seen].gone.insert(old);
+            } else if let Some(origin) = back.filter(|_| !found[seen].came.contains_key(&old)) {
+                let next = (seen..changes.len()).find(|at| changes[*at].contains_key(&origin.path));
+                if let Some(next) = next.filter(|next| changes[*next][&origin.path].to.is_none()) {
+                    found[next].gone.insert(origin.path.clone());
+                }
+                found[seen].came.insert(old, origin);
             }
         }
     }
     Ok(())
 }
 
-/// Where a file was that has come to a path, with something new in it, and later gets its own name back: what is there then is still
-/// what it was as it went.
-fn back_over_its_own(
+/// Where a file came from that got another name, and what became of that.
+struct Left {
+    /// Its name before.
+    old: BString,
+    /// The first change in which that was looked at again.
+    seen: usize,
+    /// What it was as it went.
+    own: FileState,
+    /// The name under which it was by then, where it is there again.
+    back: Option<Origin>,
+}
+
+/// Finds it of a file that came to a path. A file of that content is it; else one that is like it, and is gone as it is looked at again,
+/// or has come back from another name.
+fn left(
     view: &View<'_>,
     changes: &[&Files],
     (at, path, file): (usize, &BString, FileState),
-    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool> + Copy,
     found: &[Renames],
-) -> Result<Option<Origin>> {
-    for later in at + 1..changes.len() {
-        for (old, _) in found[later].came.iter().filter(|(_, origin)| origin.path == *path) {
-            let Some(own) = changes[later].get(old).and_then(|change| change.from) else { continue };
-            if was_there(at, old, Some(own))? && Checkpoints::new(view.repo).are_alike(own.id, file.id)? {
-                return Ok(Some(Origin { path: old.clone(), file: Some(own) }));
+) -> Result<Option<Left>> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let (mut known, mut like) = (BTreeSet::new(), None);
+    for (seen, files) in changes.iter().enumerate().skip(at + 1) {
+        for (old, change) in files.iter().filter(|(old, _)| *old != path) {
+            let Some(own) = change.from.filter(|_| known.insert(old)) else { continue };
+            let is_it = own == file;
+            if !(is_it || like.is_none() && checkpoints.are_alike(own.id, file.id)?) || !was_there(at, old, Some(own))?
+            {
+                continue;
+            }
+            let back = match change.to {
+                Some(to) => came_back(view, changes, (seen, old, to), path, was_there)?,
+                None => None,
+            };
+            let is_left = || back.is_some() || change.to.is_none() && !found[seen].gone.contains(old);
+            if is_it || is_left() {
+                let left = Left { old: old.clone(), seen, own, back };
+                if is_it {
+                    return Ok(Some(left));
+                }
+                like = Some(left);
             }
         }
     }
-    Ok(None)
+    Ok(like)
+}
+
+/// The name that a file had before it came back to its own: what is gone from there is what is here. It may be there still, as where only
+/// this one was looked at.
+fn came_back(
+    view: &View<'_>,
+    changes: &[&Files],
+    (seen, old, to): (usize, &BString, FileState),
+    path: &BString,
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+) -> Result<Option<Origin>> {
+    if was_there(seen, path, Some(to))? {
+        return Ok(Some(Origin { path: path.clone(), file: Some(to) }));
+    }
+    let mut rest = Files::from([(old.clone(), Change::new(None, Some(to)))]);
+    let mut known = BTreeSet::from([old]);
+    for (name, change) in changes[seen..].iter().copied().flatten() {
+        if known.insert(name) && change.to.is_none() && was_there(seen, name, change.from)? {
+            rest.insert(name.clone(), change.clone());
+        }
+    }
+    // Whatever was written to it in the same moment.
+    let only = || changes[seen].get(path).filter(|gone| gone.to.is_none()).map(|_| path.clone());
+    let name = Checkpoints::new(view.repo).came_from(&rest)?.remove(old).or_else(only);
+    Ok(name.map(|name| Origin { file: rest.get(&name).and_then(|change| change.from), path: name }))
+}
+
+/// Notes the names between which a file went to and fro while only one of them was looked at: what is at one is what was at the other.
+fn note_again(
+    changes: &[&Files],
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+    found: &mut [Renames],
+) -> Result<()> {
+    let mut linked: BTreeSet<[BString; 2]> = BTreeSet::new();
+    for ((at, files), renames) in changes.iter().enumerate().zip(found) {
+        for (path, change) in files.iter().filter(|(_, change)| change.from.is_some()) {
+            let Some(to) = change.to.filter(|_| !is_in(renames, path)) else { continue };
+            for [_, other] in linked.iter().filter(|[one, _]| one == path) {
+                if was_there(at, other, Some(to))? {
+                    if files.get(other).is_some_and(|change| change.to.is_none()) {
+                        renames.gone.insert(other.clone());
+                    }
+                    renames.came.insert(path.clone(), Origin { path: other.clone(), file: Some(to) });
+                    break;
+                }
+            }
+        }
+        for (new, Origin { path: old, .. }) in &renames.came {
+            linked.extend([[new.clone(), old.clone()], [old.clone(), new.clone()]]);
+        }
+    }
+    Ok(())
 }
 
 fn is_in(renames: &Renames, path: &BString) -> bool {
