@@ -219,7 +219,8 @@ impl Pointers {
         let (on, now_on) = (from.head.branch.as_ref(), to.head.branch.as_ref());
         let renamed = self.on_new_branch(from, to, history);
         self.follow_new_name(from, to, history);
-        let is_on = |name: &String| on == Some(name) || now_on == Some(name);
+        let own_on = self.head.branch.clone();
+        let is_on = |name: &String| on == Some(name) || now_on == Some(name) || own_on.as_ref() == Some(name);
         let moved: Vec<_> = changes(&from.branches, &to.branches).collect();
         // History is asked only where HEAD's branch has moved: most often nothing has.
         let is_asked = !renamed && moved.iter().any(|(name, _)| is_on(name));
@@ -444,13 +445,6 @@ mod tests {
                 "and back to the one on which it has committed",
             ),
             (
-                at(&[("a", 1)], &[]),
-                at(&[("b", 2), ("a", 1)], &[]),
-                at(&[("b", 2), ("c", 3)], &[]),
-                at(&[("c", 3)], &[]),
-                "another name for the branch that the agent has left, with a commit on it",
-            ),
-            (
                 at(&[("a", 1)], &[2, 1]),
                 at(&[("a", 1)], &[3, 2]),
                 at(&[("a", 1)], &[4, 3]),
@@ -461,6 +455,22 @@ mod tests {
             let mut pointers = start;
             pointers.follow(&from, &to, &Line);
             assert_eq!(pointers, users, "{what}");
+        }
+    }
+
+    #[test]
+    fn the_branch_that_somebody_else_has_left_keeps_the_name_that_it_is_given_and_gets_nothing_of_theirs() {
+        for (start, from, to, users) in [
+            // With a commit on it.
+            (&[("a", 2)][..], &[("b", 1), ("a", 2)][..], &[("b", 1), ("c", 3)][..], &[("c", 3)][..]),
+            // One of theirs.
+            (&[("a", 1)], &[("b", 3), ("a", 1)], &[("b", 3), ("a", 2)], &[("a", 1)]),
+            // There may be two of it.
+            (&[("a", 2)], &[("b", 1), ("a", 2)], &[("b", 1), ("c", 2), ("d", 2)], &[("a", 2), ("c", 2), ("d", 2)]),
+        ] {
+            let mut pointers = at(start, &[]);
+            pointers.follow(&at(from, &[]), &at(to, &[]), &Line);
+            assert_eq!(pointers, at(users, &[]));
         }
     }
 

@@ -97,7 +97,7 @@ type Story = (&'static str, &'static [&'static str], Option<&'static str>);
 const ITS: &str = "echo its >>a.txt; git commit -qam its";
 const ON_ITS_BRANCH: &str = "git switch -qc its; echo its >>a.txt; git commit -qam its";
 const OWN: &str = "echo own >>b.txt; git commit -qam own";
-const STORIES: [Story; 15] = [
+const STORIES: [Story; 17] = [
     ("rebased onto what was there before", &[ITS, "git rebase -q topic"], Some("foreign")),
     (
         "picked there",
@@ -177,6 +177,12 @@ const STORIES: [Story; 15] = [
         None,
     ),
     ("a commit on top", &[ITS, OWN, "echo its >n"], Some("foreign")),
+    ("put there from beside", &[ON_ITS_BRANCH, "git branch -qf main its", "echo its >n"], None),
+    (
+        "merged there in passing",
+        &[ON_ITS_BRANCH, "git switch -q main; git merge -q its; git switch -q its", "echo its >n"],
+        None,
+    ),
     ("nothing of it is committed", &["echo its >>a.txt", "git switch -q topic; git switch -q main"], None),
     (
         "merged by itself",
