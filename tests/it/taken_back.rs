@@ -372,3 +372,21 @@ fn a_name_that_the_user_gave_a_file_stays_where_they_go_on_from_it_or_the_agent_
         ),
     ]);
 }
+
+#[test]
+fn a_line_of_the_users_that_has_no_place_without_the_agents_is_not_taken_back_unsaid() {
+    // Which of two files that were alike is which nobody can tell.
+    check([(
+        "another file in the place of the agent's",
+        case(
+            &[
+                ('a', "mv F G"),
+                ('u', "mv G F; mv c G; sed -i 's/^line 9$/USER1/' G"),
+                ('e', "G sed -i 's/^line 30$/AGENT2/' G"),
+            ],
+            "AGENT2 ",
+            " D c\n M G",
+            Refused,
+        ),
+    )]);
+}

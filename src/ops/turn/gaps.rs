@@ -24,6 +24,7 @@ use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::reach::is_any_at_large;
 use crate::ops::turn::renamed::{self, CameFrom, LeftByCalls, Renames};
 use crate::ops::turn::states;
+use crate::ops::turn::unplaced::Written;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -396,6 +397,16 @@ impl Gaps {
         let now: BTreeMap<BString, BString> =
             checkpoints.came_from(&files)?.into_iter().map(|(new, old)| (old, new)).collect();
         Ok(paths.into_iter().map(|path| now.get(&path).cloned().unwrap_or(path)).collect())
+    }
+
+    /// What the user wrote in the middle of it that was nowhere before, but for what git wrote as they led HEAD. `before` is how it began.
+    pub fn written<'v, 'r>(&self, view: &'v View<'r>, before: &Checkpoint) -> Result<Written<'v, 'r>> {
+        let mut written = Written::none(view);
+        for gap in &self.all {
+            let is_gits = |path: &BString| gap.checkout.as_ref().is_some_and(|checkout| checkout.has_written(path));
+            written.follow((before, gap.was), &gap.work.files, is_gits)?;
+        }
+        Ok(written)
     }
 
     /// A state with the files and directories as the user left them; what overlaps with what calls did is as it was. Tells of

@@ -464,6 +464,7 @@ fn goal(
     let mut goal = ends.before.clone();
     let mut overlaps = gaps.put_files(view, &mut goal)?;
     overlaps.all = gaps.followed(view, &overlaps.all, (ends.before, ends.after))?;
+    overlaps.all.extend(gaps.written(view, ends.before)?.without_place(ends.before, &goal, ends.after)?);
     goal.operation = gaps.operation(goal.operation);
     let staged = if let Some(onto) = onto {
         led.clone().put_into(&mut goal);
@@ -540,7 +541,8 @@ pub fn with_saved(
     gaps.find_checkouts(view, base, true)?;
     let mut state = base.clone();
     let overlaps = gaps.put_files(view, &mut state)?;
-    let overlaps = gaps.followed(view, &overlaps.all, (base, after))?;
+    let mut overlaps = gaps.followed(view, &overlaps.all, (base, after))?;
+    overlaps.extend(gaps.written(view, base)?.without_place(base, &state, after)?);
     state.operation = gaps.operation(state.operation);
     gaps.led(view, Pointers::of(base)).put_beside_head(&mut state);
     let staged = gaps.staged(view, base, &base.index)?;

@@ -23,6 +23,7 @@ pub mod skipped;
 pub mod sole;
 pub mod states;
 pub mod steps;
+mod unplaced;
 pub mod watch;
 
 use crate::config::Config;
