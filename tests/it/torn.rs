@@ -98,6 +98,46 @@ fn what_somebody_gives_up_at_any_instant_of_an_apply_is_whole_or_gone() {
     assert!(failed.is_empty(), "{} of {} are torn:\n{told}", failed.len(), chosen.len());
 }
 
+#[test]
+fn what_the_user_commits_or_stashes_at_any_instant_of_an_apply_has_nothing_of_the_turns() {
+    if let Err(error) = points_of(&Sandbox::new(), &["status"]) {
+        return announce(&format!("SKIPPED, NOTHING IS PROVED: no process can be traced here ({error})"));
+    }
+    let repo = Sandbox::new();
+    repo.agent("echo its >>README.txt; git commit -qam its");
+    repo.sh("echo own >own.txt; git add own.txt");
+    let undone = repo.copy();
+    undone.undo();
+    let mut chosen = Vec::new();
+    for (op, repo) in [("undo", &repo), ("redo", &undone)] {
+        let seen = act_at(&repo.copy(), op, usize::MAX, &|| true).1;
+        let is_near = |text: &String| ["index", "HEAD", "refs/heads"].iter().any(|word| text.contains(word));
+        for (number, _) in seen.iter().enumerate().filter(|(_, text)| is_near(text) || crate::form::is_thorough()) {
+            chosen.extend([(op, repo, number, "git commit -qm own"), (op, repo, number, "git stash -qm own")]);
+        }
+    }
+    let failed = in_parallel(&chosen, |(op, repo, number, act)| {
+        let repo = repo.copy();
+        let acts = || repo.shell(act).output().is_ok_and(|output| output.status.success());
+        let (code, seen, did, stderr) = act_at(&repo, op, *number, &acts);
+        let said = format!("{code:?}, {act}: {did}, before {:?}:\n{stderr}", seen.get(*number));
+        assert!(matches!(code, Some(0 | 3 | 4)), "it works or is refused, {said}");
+        let own = repo.sh("git log --all --format=%h --grep='^own$' --grep='On main: own'");
+        for commit in own.lines() {
+            let files = repo.git(["diff", "--name-only", &format!("{commit}^1"), commit]);
+            assert_eq!(files, "own.txt", "of the user's own alone, {said}");
+        }
+        assert!(!did || !own.is_empty(), "it is there, {said}");
+        assert!(!repo.git(["diff", "--cached", "--name-only"]).contains("README"), "{said}");
+        repo.assert_sound();
+    });
+    let told: Vec<String> = failed
+        .iter()
+        .map(|(at, text)| format!("== {} beside {} at {}\n{text}\n", chosen[*at].0, chosen[*at].3, chosen[*at].2))
+        .collect();
+    assert!(!chosen.is_empty() && failed.is_empty(), "{} of {}:\n{}", failed.len(), chosen.len(), told.join("\n"));
+}
+
 /// Runs an operation and lets another program act at the instant of this number. Gives the exit code, all instants, whether it
 /// could act, and what was said.
 fn act_at(repo: &Sandbox, op: &str, number: usize, act: &dyn Fn() -> bool) -> (Option<i32>, Vec<String>, bool, String) {

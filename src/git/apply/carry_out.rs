@@ -151,17 +151,20 @@ impl Apply<'_> {
     fn carry_out(&self, plan: &Plan, record: &Record, index: IndexWork<'_>, files: &mut Files<'_>) -> Result<()> {
         files.apply(plan)?;
         self.check_stop()?;
-        // Until HEAD is there too, nobody may give up what git is in the middle of.
+        // Until HEAD is there too, nobody may give up what git is in the middle of, or commit what is staged upon what HEAD was.
         let held = match index {
             IndexWork::Stays => None,
-            IndexWork::Ready(lock) => lock.commit().map(|()| None)?,
+            IndexWork::Ready(lock) => {
+                lock.put()?;
+                Some(lock)
+            }
             IndexWork::Moves(lock, rewritten) => {
                 self.move_operation(plan)?;
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 self.apply_index(&all, &lock)?;
                 self.check_stop()?;
                 lock.put()?;
-                Some(lock).filter(|_| plan.moved_operation().is_some())
+                Some(lock)
             }
         };
         files.close(plan)?;

@@ -237,7 +237,7 @@ impl Apply<'_> {
             left.operation = plan.moved_operation().is_some() && rest.operation.is_none();
             self.apply_index(&moves, &lock)?;
             lock.put()?;
-            kept_lock = Some(lock).filter(|_| plan.moved_operation().is_some());
+            kept_lock = Some(lock);
         }
         Files::lenient(self.repo, journal, obstacles).close(plan)?;
         // Of a branch that stands for another ref on one side, both moves go on or none.
