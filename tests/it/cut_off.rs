@@ -13,9 +13,8 @@ const BRANCH_MOVED: [&str; 2] = ["rename", "refs/heads/main"];
 /// All but the record is done.
 const RECORDING: [&str; 2] = ["linkat", "refs/oxundo/timeline.lock"];
 
-/// What the user does, and what takes that away again.
-const SAVED: &str =
-    "echo users-line >>edit.txt; echo users >users.txt; echo staged >staged-since.txt; git add staged-since.txt";
+/// What the user does, once the lock that a kill left is gone, as git tells them; and what takes that away again.
+const SAVED: &str = "rm -f .git/index.lock; echo users-line >>edit.txt; echo users >users.txt; echo staged >staged-since.txt; git add staged-since.txt";
 const TAKEN_AWAY: &str =
     "git rm -qf --cached staged-since.txt; rm users.txt staged-since.txt; sed -i /^users-line$/d edit.txt";
 

@@ -116,7 +116,7 @@ fn what_somebody_put_in_the_place_of_a_directory_after_a_crash_is_kept_and_named
         ("ln -s ../outside made", "made"),
         ("mkdir made; echo mine >made/deep", "made/deep"),
     ] {
-        let killed = killed_at(&repo, &["undo"], ["unlink", "index.lock"]);
+        let killed = killed_at(&repo, &["undo"], ["rename", "index.oxundo-"]);
         assert!(!killed.exists("made"), "it is gone by then");
         killed.sh("mkdir ../outside");
         killed.sh(what);
