@@ -136,7 +136,9 @@ impl PlannedTurn {
         Apply::check_names(&self.plan)?;
         self.capture.opened.close();
         let mut capture = self.capture.clone();
-        let wrote = Checkpoints::new(locked.repo).written_though_left_out(&mut capture.checkpoint, &self.plan)?;
+        let checkpoints = Checkpoints::new(locked.repo);
+        let wrote = checkpoints.written_though_left_out(&mut capture.checkpoint, &self.plan)?;
+        capture.checkpoint = checkpoints.with_what_goes_though_left_out(&capture.checkpoint, &self.plan)?;
         let number = begin_made(
             locked,
             self.words.message.clone(),

@@ -541,6 +541,30 @@ fn what_no_turn_records_is_not_said_to_be_taken_back() {
 }
 
 #[test]
+fn what_a_turn_made_and_the_user_keeps_as_ignored_files_is_taken_out_and_comes_back() {
+    for mode in Mode::BOTH {
+        for out in [["undo", "--only=1"], ["undo", "--revert"]] {
+            let repo = Sandbox::new();
+            repo.turn(mode, "echo its >n1; mkdir d; echo its >d/n2; chmod +x n1");
+            repo.sh("git add -A; printf 'n1\\nd/\\n' >.gitignore; git add .gitignore; git rm -rqf --cached n1 d; git commit -qm local");
+            let before = repo.state();
+            repo.assert_file("n1", "its\n", "it is there, and ignored");
+            repo.oxundo(out).success();
+            repo.assert_absent("n1", "it is taken out");
+            let after = repo.state();
+            assert_eq!(repo.log().len(), 2, "{mode:?}, {out:?}: a turn records it");
+            let undone = repo.copy();
+            undone.undo();
+            undone.state().assert_is(&before, &format!("{mode:?}, {out:?}: undo of that"));
+            undone.redo();
+            undone.state().assert_is(&after, "and redo");
+            repo.redo();
+            repo.state().assert_is(&before, &format!("{mode:?}, {out:?}: redo right after it"));
+        }
+    }
+}
+
+#[test]
 fn a_named_state_is_a_goal_and_a_source() {
     for mode in Mode::BOTH {
         let repo = three_turns(mode);

@@ -66,6 +66,19 @@ impl Checkpoints<'_> {
         Objects::new(self.repo).edited_tree(before, &changes(plan.files.iter()))
     }
 
+    /// The state before a plan, with the files that it takes away or replaces and that the state leaves out, as what is ignored
+    /// since a turn made it: no record else has them.
+    pub fn with_what_goes_though_left_out(&self, before: &Checkpoint, plan: &Plan) -> Result<Checkpoint> {
+        let mut left_out = Vec::new();
+        let is_known = |file: &&FileMove| file.from.is_some_and(|from| Objects::new(self.repo).has_object(from.id));
+        for file in plan.files.iter().filter(is_known) {
+            if self.captured_file(before, file.path.as_bstr())?.is_none() {
+                left_out.push((file.path.clone(), file.from));
+            }
+        }
+        if left_out.is_empty() { Ok(before.clone()) } else { self.with_files(before, &left_out) }
+    }
+
     /// The files that a plan writes where nothing is and that the state before it leaves out, as a turn's record has
     /// them. The directories that are there already become part of that state: the way back leaves them.
     pub fn written_though_left_out(&self, before: &mut Checkpoint, plan: &Plan) -> Result<BTreeSet<String>> {
