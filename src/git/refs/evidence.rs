@@ -14,11 +14,8 @@ use std::collections::{BTreeMap, HashSet};
 /// How git's messages begin where it moves the branch that is checked out: HEAD moves with it, and both are written down.
 const WITH_HEAD: [&str; 8] = ["commit", "merge", "rebase", "reset", "cherry-pick", "revert", "am", "pull"];
 
-/// How they begin where it has made the commit that HEAD goes to, unless it says that it only went there.
-const MAKING: [&str; 7] = ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull"];
-
-/// How their first words end as a rebase begins and ends.
-const AT_ENDS: [&str; 3] = ["(start)", "(finish)", "(abort)"];
+/// How their first words end where it made no commit on the way: as a rebase begins and ends, and where HEAD is only put elsewhere.
+const NOT_MAKING: [&str; 4] = ["(start)", "(finish)", "(abort)", "reset"];
 
 /// And where it moves what is checked out nowhere, in the name of another repository.
 const FROM_OUTSIDE: [&str; 2] = ["fetch", "push"];
@@ -177,7 +174,8 @@ impl Refs<'_> {
     /// does not say that they were made here since that began. Where it has none, those that are younger are taken for made here.
     pub fn came_here(&self, commits: &[ObjectId], began: Began) -> Result<HashSet<ObjectId>> {
         let objects = Objects::new(self.repo);
-        let mut came = objects.reachable_from(&objects.remote_tip_ids()?, commits)?;
+        let tips = if commits.is_empty() { Vec::new() } else { objects.remote_tip_ids()? };
+        let mut came = objects.reachable_from(&tips, commits)?;
         if came.is_empty() {
             return Ok(came);
         }
@@ -187,8 +185,10 @@ impl Refs<'_> {
         }
         let later = began.head_log.and_then(|length| text.get(usize::try_from(length).ok()?..));
         let is_later = |line: &Line<'_>| later.is_some() || line.at.is_none_or(|at| at >= began.time);
-        for line in later.unwrap_or(&text).lines().filter_map(Line::read).filter(is_later).filter(Line::has_made) {
-            came.remove(&ObjectId::from_hex(line.to)?);
+        let lines = later.unwrap_or(&text).lines().filter_map(Line::read).filter(is_later).filter(Line::has_made);
+        // Of what is no id, as after a power cut, nothing is told.
+        for made in lines.filter_map(|line| ObjectId::from_hex(line.to).ok()) {
+            came.remove(&made);
         }
         Ok(came)
     }
@@ -224,11 +224,12 @@ impl<'a> Line<'a> {
 
     /// Whether what HEAD went to was made as it went there.
     fn has_made(&self) -> bool {
-        let Some((does, what)) = self.said.split_once_str(": ").filter(|_| begins(self.said, &MAKING).is_some()) else {
+        let (Some(way), Some((does, what))) = (begins(self.said, &WITH_HEAD), self.said.split_once_str(": ")) else {
             return false;
         };
-        let is_led = || what.eq_ignore_ascii_case(b"fast-forward") || AT_ENDS.iter().any(|end| does.ends_with_str(end));
-        does.starts_with_str(MAKING[0]) || !is_led()
+        let is_led =
+            || what.eq_ignore_ascii_case(b"fast-forward") || NOT_MAKING.iter().any(|end| does.ends_with_str(end));
+        way == "commit" || !is_led()
     }
 
     /// Whether it was written by the time by which something is known.
@@ -285,6 +286,28 @@ fn begins(message: &[u8], words: &[&'static str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::repo::testing::Fixture;
+    use std::io::Write;
+
+    #[test]
+    fn what_is_known_of_another_repository_came_from_there_unless_heads_reflog_says_that_it_was_made_here() {
+        let f = Fixture::new();
+        let (own, tree) = (f.commit("a", "one"), f.id(&["rev-parse", "HEAD^{tree}"]).to_string());
+        let other = f.id(&["commit-tree", "-m", "other", "-p", &own.to_string(), &tree]);
+        f.git(&["update-ref", "refs/remotes/o/main", &other.to_string()]);
+        let came = |began| Refs::new(&f.repo).came_here(&[own, other], began).expect("look");
+        assert_eq!(came(Began::default()), [other].into());
+        let log = f.repo.git_dir().join("logs/HEAD");
+        let length = std::fs::metadata(&log).expect("it is there").len();
+        assert_eq!(came(Began { time: 0, head_log: Some(length) }), [own, other].into(), "own was there before");
+        let mut file = std::fs::File::options().append(true).open(&log).expect("open");
+        file.write_all(b"\0\0 no line\tcommit: x\n0 \xff U <u@x> 1 +0000\tcommit: y\nx").expect("write");
+        assert_eq!(came(Began::default()), [other].into(), "what is damaged in it tells nothing, and stops nothing");
+        std::fs::remove_file(&log).expect("remove");
+        assert_eq!(came(Began::default()), [].into(), "without it what is younger was made here");
+        assert_eq!(came(Began { time: i64::MAX, head_log: None }), [own, other].into());
+        assert_eq!(Refs::new(&f.repo).came_here(&[], Began::default()).expect("look"), [].into());
+    }
 
     #[test]
     fn a_line_tells_whether_the_commit_was_made_as_head_went_there() {
