@@ -112,7 +112,7 @@ fn note_back(
             }
             for name in changes[..at].iter().rev().flat_map(|files| files.keys()).filter(|name| *name != path) {
                 let last = earlier(name).and_then(|change| change.to);
-                if !changes[at].contains_key(name) && is_it(last, origin.file)? && was_there(at, name, None)? {
+                if !changes[at].contains_key(name) && was_there(at, name, None)? && is_it(last, origin.file)? {
                     origin.path.clone_from(name);
                     taken.push(name.clone());
                     break;
@@ -170,14 +170,20 @@ fn note_passing(
     found: &mut [Renames],
 ) -> Result<()> {
     for (at, files) in changes.iter().enumerate() {
+        let mut known = None;
         let new = files.iter().filter(|(path, change)| change.from.is_none() && !is_in(&found[at], path));
         for (path, file) in new.filter_map(|(path, change)| Some((path, change.to?))).collect::<Vec<_>>() {
-            let Some(Left { old, seen, own, back }) = left(view, changes, (at, path, file), was_there, found)? else {
-                continue;
-            };
             if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some() {
                 continue;
             }
+            if known.is_none() {
+                known = Some(looked_at_later(changes, at, was_there)?);
+            }
+            let known = known.as_deref().unwrap_or_default();
+            let Some(Left { old, seen, own, back }) = left(view, changes, (path, file), known, was_there, found)?
+            else {
+                continue;
+            };
             found[at].came.insert(path.clone(), Origin { path: old.clone(), file: Some(own) });
             if changes[seen][&old].to.is_none() {
                 found[seen].gone.insert(old);
@@ -205,40 +211,52 @@ struct Left {
     back: Option<Origin>,
 }
 
-/// Finds it of a file that came to a path. A file of that content is it; else one that is like it, and is gone as it is looked at again,
-/// or has come back from another name.
-fn left(
-    view: &View<'_>,
-    changes: &[&Files],
-    (at, path, file): (usize, &BString, FileState),
-    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool> + Copy,
-    found: &[Renames],
-) -> Result<Option<Left>> {
-    let checkpoints = Checkpoints::new(view.repo);
-    let (mut known, mut like) = (BTreeSet::new(), None);
+/// The files that were there before a change as the next one that has them found them, and which one that is: no call has written to
+/// them in between.
+fn looked_at_later<'c>(
+    changes: &[&'c Files],
+    at: usize,
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
+) -> Result<Vec<(usize, &'c BString, FileState)>> {
+    let (mut known, mut later) = (BTreeSet::new(), Vec::new());
     for (seen, files) in changes.iter().enumerate().skip(at + 1) {
-        for (old, change) in files.iter().filter(|(old, _)| *old != path) {
-            let Some(own) = change.from.filter(|_| known.insert(old)) else { continue };
-            let is_it = own == file;
-            if !(is_it || like.is_none() && checkpoints.are_alike(own.id, file.id)?) || !was_there(at, old, Some(own))?
-            {
-                continue;
-            }
-            let back = match change.to {
-                Some(to) => came_back(view, changes, (seen, old, to), path, was_there)?,
-                None => None,
-            };
-            let is_left = || back.is_some() || change.to.is_none() && !found[seen].gone.contains(old);
-            if is_it || is_left() {
-                let left = Left { old: old.clone(), seen, own, back };
-                if is_it {
-                    return Ok(Some(left));
-                }
-                like = Some(left);
+        for (path, own) in files.iter().filter_map(|(path, change)| Some((path, change.from?))) {
+            if known.insert(path) && was_there(at, path, Some(own))? {
+                later.push((seen, path, own));
             }
         }
     }
-    Ok(like)
+    Ok(later)
+}
+
+/// Finds it of a file that came to a path, among those that were `known` then. A file of that content is it; else one that is like it,
+/// and is gone as it is looked at again, or has come back from another name.
+fn left(
+    view: &View<'_>,
+    changes: &[&Files],
+    (path, file): (&BString, FileState),
+    known: &[(usize, &BString, FileState)],
+    was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool> + Copy,
+    found: &[Renames],
+) -> Result<Option<Left>> {
+    let back_from = |(seen, old): (usize, &BString)| match changes[seen][old].to {
+        Some(to) => came_back(view, changes, (seen, old, to), path, was_there),
+        None => Ok(None),
+    };
+    let others = || known.iter().copied().filter(|(_, old, _)| *old != path);
+    if let Some((seen, old, own)) = others().find(|(.., own)| *own == file) {
+        return Ok(Some(Left { old: old.clone(), seen, own, back: back_from((seen, old))? }));
+    }
+    for (seen, old, own) in others() {
+        if !Checkpoints::new(view.repo).are_alike(own.id, file.id)? {
+            continue;
+        }
+        let back = back_from((seen, old))?;
+        if back.is_some() || changes[seen][old].to.is_none() && !found[seen].gone.contains(old) {
+            return Ok(Some(Left { old: old.clone(), seen, own, back }));
+        }
+    }
+    Ok(None)
 }
 
 /// The name that a file had before it came back to its own: what is gone from there is what is here. It may be there still, as where only
@@ -272,11 +290,11 @@ fn note_again(
     was_there: impl Fn(usize, &BString, Option<FileState>) -> Result<bool>,
     found: &mut [Renames],
 ) -> Result<()> {
-    let mut linked: BTreeSet<[BString; 2]> = BTreeSet::new();
+    let mut linked: BTreeMap<BString, BTreeSet<BString>> = BTreeMap::new();
     for ((at, files), renames) in changes.iter().enumerate().zip(found) {
         for (path, change) in files.iter().filter(|(_, change)| change.from.is_some()) {
             let Some(to) = change.to.filter(|_| !is_in(renames, path)) else { continue };
-            for [_, other] in linked.iter().filter(|[one, _]| one == path) {
+            for other in linked.get(path).into_iter().flatten() {
                 if was_there(at, other, Some(to))? {
                     if files.get(other).is_some_and(|change| change.to.is_none()) {
                         renames.gone.insert(other.clone());
@@ -287,7 +305,9 @@ fn note_again(
             }
         }
         for (new, Origin { path: old, .. }) in &renames.came {
-            linked.extend([[new.clone(), old.clone()], [old.clone(), new.clone()]]);
+            for (one, other) in [(new, old), (old, new)] {
+                linked.entry(one.clone()).or_default().insert(other.clone());
+            }
         }
     }
     Ok(())
