@@ -154,19 +154,16 @@ impl Apply<'_> {
         // Until HEAD is there too, nobody may give up what git is in the middle of, or commit what is staged upon what HEAD was.
         let held = match index {
             IndexWork::Stays => None,
-            IndexWork::Ready(lock) => {
-                lock.put()?;
-                Some(lock)
-            }
+            IndexWork::Ready(lock) => Some(lock),
             IndexWork::Moves(lock, rewritten) => {
                 self.move_operation(plan)?;
                 let all = [plan.index.as_slice(), &rewritten].concat();
                 self.apply_index(&all, &lock)?;
                 self.check_stop()?;
-                lock.put()?;
                 Some(lock)
             }
         };
+        held.as_ref().map_or(Ok(()), IndexLock::put)?;
         files.close(plan)?;
         self.check_operation_last(plan)?;
         Refs::new(self.repo).move_refs(plan, &record.message)?;

@@ -70,10 +70,9 @@ impl Checkpoints<'_> {
     /// since a turn made it: no record else has them.
     pub fn with_what_goes_though_left_out(&self, before: &Checkpoint, plan: &Plan) -> Result<Checkpoint> {
         let mut left_out = Vec::new();
-        let is_known = |file: &&FileMove| file.from.is_some_and(|from| Objects::new(self.repo).has_object(from.id));
-        for file in plan.files.iter().filter(is_known) {
-            if self.captured_file(before, file.path.as_bstr())?.is_none() {
-                left_out.push((file.path.clone(), file.from));
+        for (path, from) in plan.files.iter().filter_map(|file| Some((&file.path, file.from?))) {
+            if self.captured_file(before, path.as_bstr())?.is_none() && Objects::new(self.repo).has_object(from.id) {
+                left_out.push((path.clone(), Some(from)));
             }
         }
         if left_out.is_empty() { Ok(before.clone()) } else { self.with_files(before, &left_out) }

@@ -58,9 +58,11 @@ impl<'v, 'r> Written<'v, 'r> {
         is_gits: impl Fn(&BString) -> bool,
     ) -> Result<()> {
         let repo = self.seen.view.repo;
-        for (path, change) in Objects::new(repo).tree_changes(before.worktree, was)? {
-            let first = files.get(&path).and(change.from);
-            for (_, id) in first.into_iter().chain(change.to).filter(|(mode, _)| mode.is_blob_or_symlink()) {
+        if files.is_empty() {
+            return Ok(());
+        }
+        for (mode, id) in Objects::new(repo).tree_changes(before.worktree, was)?.into_values().filter_map(|it| it.to) {
+            if mode.is_blob_or_symlink() {
                 self.seen.add(id)?;
             }
         }
