@@ -145,6 +145,12 @@ pub struct IndexState {
 }
 
 impl IndexState {
+    /// Whether git leaves a file out of the worktree.
+    pub fn leaves_out(&self, path: &BString) -> bool {
+        let is_marked = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.skip_worktree);
+        self.special.get(path).is_some_and(is_marked) || self.sparse_directory(path.as_bstr()).is_some()
+    }
+
     /// The sparse directory that a path is in.
     pub fn sparse_directory<'a>(&self, path: &'a BStr) -> Option<&'a BStr> {
         if self.sparse.is_empty() { None } else { parents(path).find(|directory| self.sparse.contains(*directory)) }

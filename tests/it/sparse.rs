@@ -186,6 +186,30 @@ fn what_the_user_expects_outside_stays_hidden() {
 }
 
 #[test]
+fn what_a_restore_brings_though_it_is_left_out_is_left_out_again() {
+    let forms =
+        FORMS.iter().flat_map(|(form, set)| ["1:before", "1"].map(|state| (format!("{form}: {state}"), (*set, state))));
+    check_all(forms, |(set, state)| {
+        let repo = filled();
+        repo.agent("echo 2 >>far/a.txt; echo 2 >>in/a.txt");
+        repo.sh(set);
+        let before = repo.state();
+        repo.oxundo(["restore", state, "--", "far/a.txt"]).success();
+        // Whoever asks git writes down what it sees.
+        repo.sh("git status --porcelain");
+        let after = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        repo.agent("echo 3 >>README.txt");
+        assert_eq!(repo.git(["log", "--format=", "--name-only", "-1"]), "README.txt", "nothing else is committed");
+        repo.assert_sound();
+    });
+}
+
+#[test]
 fn a_turn_that_changes_nothing_over_work_outside_leaves_no_trace() {
     for (name, form) in FORMS {
         let repo = filled();

@@ -21,10 +21,11 @@ use std::collections::BTreeSet;
 
 impl Checkpoints<'_> {
     /// The state after a plan. `None` where it takes a scan of the worktree: something was moved aside or back, or the
-    /// worktree is sparse, has submodules, or does not keep the executable bit.
+    /// worktree is sparse, has submodules, or does not keep the executable bit; or a file came that git leaves out.
     pub fn after(&self, before: &Checkpoint, plan: &Plan) -> Result<Option<Checkpoint>> {
         let index = Index::new(self.repo).read_index()?;
         let is_told = plan.aside.is_empty()
+            && come_though_left_out(before, plan).is_empty()
             && before.index.sparse.is_empty()
             && self.repo.gix.filesystem_options()?.executable_bit
             && index.entries().iter().all(|entry| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR);
@@ -90,7 +91,9 @@ impl Checkpoints<'_> {
     /// The state that was found after a plan, of which only what the plan did counts: each of its files is as it has it,
     /// also where a scan leaves it out, and each other file and entry of the index as before, whoever has changed it since.
     pub fn as_planned(&self, before: &Checkpoint, found: &Checkpoint, turn: &Turn, plan: &Plan) -> Result<Checkpoint> {
-        let indexed: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
+        let mut indexed: BTreeSet<&BString> = plan.index.iter().map(|entry| &entry.path).collect();
+        // git sees such a file as one that it does not leave out.
+        indexed.extend(come_though_left_out(before, plan));
         let is_aside = |path: &BString| plan.aside.iter().any(|it| is_at_or_below(path.as_bstr(), it.path.as_bstr()));
         let is_others = |path: &BString| !indexed.contains(path) && !is_aside(path);
         let others: Vec<BString> = self.file_changes(before, found)?.into_keys().filter(is_others).collect();
@@ -167,6 +170,12 @@ impl Checkpoints<'_> {
         }
         Ok(gone)
     }
+}
+
+/// The files that a plan writes and that git leaves out of the worktree.
+fn come_though_left_out<'p>(before: &Checkpoint, plan: &'p Plan) -> BTreeSet<&'p BString> {
+    let written = plan.files.iter().filter(|file| file.to.is_some()).map(|file| &file.path);
+    written.filter(|path| before.index.leaves_out(path)).collect()
 }
 
 fn changes<'p>(files: impl Iterator<Item = &'p FileMove>) -> Vec<TreeChange> {
