@@ -72,6 +72,8 @@ pub struct Present {
     pub repositories: BTreeSet<BString>,
     /// Of those that cannot be there, and of directories: what is in the place of one, or of one above.
     pub behind: BTreeMap<BString, BString>,
+    /// Files that are not there because git leaves them out, by a mark in the index.
+    pub left_out: BTreeSet<BString>,
     /// What is not captured and a turn of the walk changed or deleted.
     pub uncovered: BTreeSet<BString>,
     /// The stores in which something is kept aside.
@@ -722,9 +724,8 @@ impl Planner<'_, '_> {
     }
 
     fn note(&mut self, path: &BString, cause: Cause) {
-        let is_left_out = |entry: &IndexEntry| entry.skip_worktree;
         let cause = match cause {
-            Cause::Deleted if self.entries_at(path).iter().any(is_left_out) => Cause::LeftOut,
+            Cause::Deleted if self.present.left_out.contains(path) => Cause::LeftOut,
             cause => cause,
         };
         // A file's cause says more than its entry's.
@@ -756,7 +757,11 @@ impl Planner<'_, '_> {
         let thing = self.thing_at(path).filter(|_| !is_taken_away);
         let Some(thing) = thing else {
             if let Some(Some(state)) = self.files.get(path).copied().filter(|_| !is_taken_away) {
-                // It comes as a file, out of the stash: in the end it is in no store.
+                // A turn of the walk has it as a file, and nobody knows what it was before that.
+                if self.occupant(path).file().is_some() && self.edits != Edits::Overwrite {
+                    self.note(path, Cause::Changed);
+                }
+                // Else it comes as a file, out of the stash: in the end it is in no store.
                 self.files.insert(path.clone(), None);
                 way_back.files.push(FileMove { path: path.clone(), from: None, to: Some(state) });
                 self.carried.insert(left.store.clone(), state);
@@ -1092,7 +1097,7 @@ fn moved_ref(Moved { name, left, instead }: &Moved, present: &Present) -> Refusa
 const NAMED: usize = 3;
 
 /// More paths than these are not listed in a line to type.
-const LISTED: usize = 8;
+pub const LISTED: usize = 8;
 
 /// What takes the user's changes out of the way. A stash takes all that is not ignored.
 fn out_of_the_way(overlaps: &BTreeMap<BString, Cause>) -> String {

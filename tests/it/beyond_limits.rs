@@ -1,7 +1,7 @@
 //! Files over the limits in the steps of a turn: taken out with their steps, and what the user saved in them is asked after under
 //! whatever name calls have given them since.
 
-use crate::sandbox::{Sandbox, check_all};
+use crate::sandbox::{Sandbox, check_all, in_both_modes};
 use crate::steps::{hook, shell};
 use serde_json::json;
 
@@ -147,4 +147,23 @@ fn what_going_back_to_a_step_moves_away_is_not_said_to_be_left() {
     done.success();
     assert!(!done.err().contains("not covered"), "{}", done.err());
     repo.assert_absent("dist", "it came after that");
+}
+
+#[test]
+fn what_the_user_puts_in_the_place_of_a_large_file_of_a_turns_is_not_deleted_with_that() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        repo.git(["config", "oxundo.maxFileSize", "1k"]);
+        repo.turn(mode, "seq 300 >big");
+        repo.sh("rm big; echo mine >big");
+        repo.turn(mode, "echo its >>big");
+        repo.refuses(&["undo", "--steps", "2"], "conflict");
+        repo.undo();
+        repo.assert_file("big", "mine\n", "without the second turn");
+        repo.refuses(&["undo"], "conflict");
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        repo.assert_absent("big", "undone");
+        repo.redo();
+        repo.assert_file("big", "mine\n", "redo brings it back");
+    });
 }

@@ -6,6 +6,9 @@ use crate::git::scan::glance::{Difference, Glance};
 use crate::git::worktree::Worktree;
 use crate::model::checkpoint::UsualModes;
 use anyhow::{Context, Result};
+use gix::bstr::BString;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 impl Checkpoints<'_> {
     /// Whether any tracked file differs from the index, as git's own status sees it: no file is read that git does not read.
@@ -28,6 +31,15 @@ impl Checkpoints<'_> {
             }
             Some((_, Difference::Sure)) => Ok(true),
         }
+    }
+
+    /// Whether git sees anything in these paths that is not committed, by what its filters make of it, or that it does not have: a
+    /// stash takes that.
+    pub fn has_uncommitted(&self, paths: &[BString]) -> Result<bool> {
+        let words = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--"];
+        let words = words.into_iter().map(OsStr::new).chain(paths.iter().map(|path| OsStr::from_bytes(path)));
+        let git = self.repo.git_apart(words).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
+        Ok(!git.run(b"").context("ask git what is not committed")?.is_empty())
     }
 
     /// Whether git sees any tracked file changed, by what its filters make of it.

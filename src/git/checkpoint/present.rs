@@ -39,7 +39,11 @@ impl Checkpoints<'_> {
             files.entry(path).or_default().extend(change.from.iter().chain(&change.to).map(|file| file.id));
         }
         for (path, known) in files {
-            present.files.insert(path.clone(), self.occupant(now, path.as_bstr(), &known)?);
+            let there = self.occupant(now, path.as_bstr(), &known)?;
+            if there == Occupant::Absent && now.index.leaves_out(path) {
+                present.left_out.insert(path.clone());
+            }
+            present.files.insert(path.clone(), there);
         }
         let returns = turns.iter().flat_map(|turn| &turn.returns.directories).map(|directory| &directory.path);
         for path in deltas().flat_map(|delta| delta.directories.keys()).chain(returns) {

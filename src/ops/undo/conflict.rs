@@ -1,14 +1,20 @@
-//! What leads on from a conflict: what is in the way may be committed by now, where no stash takes it out of the way.
+//! What leads on from a conflict: what is in the way may be committed by now, where no stash takes it out of the way, or in a file of
+//! which a stash takes more than that.
 
 use crate::error::{Code, Refusal};
+use crate::git::checkpoint::Checkpoints;
+use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::pathspec_word;
 use crate::model::checkpoint::Checkpoint;
+use crate::model::leftover::Ends;
 use crate::model::plan::Op;
+use crate::model::planner::LISTED;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 
 /// A refusal with hints that fit what is in the way of undoing or redoing this turn; another error as it is.
@@ -26,11 +32,55 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
-    match is_committed(view, &refusal.paths, now) {
+    match is_in_vain(view, &refusal, now, (op, turn)) {
         Ok(true) => with_restore(view, refusal, op, turn).into(),
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
+}
+
+/// Whether what would take the user's changes out of the way takes nothing, as they are committed, or git leaves them alone; or takes
+/// what was there before along, a part of the turn's, or of what that was made upon.
+fn is_in_vain(view: &View<'_>, refusal: &Refusal, now: &Checkpoint, (op, turn): (Op, u64)) -> Result<bool> {
+    let paths = &refusal.paths;
+    let has = |is: fn(&str) -> bool| refusal.hints.iter().any(|hint| is(hint));
+    if is_committed(view, paths, now)? || (has(is_sparse) && !Index::new(view.repo).is_sparse_checkout()) {
+        return Ok(true);
+    }
+    if !has(is_stash) {
+        return Ok(false);
+    }
+    // Of more than are named, it takes all that there is.
+    if paths.len() <= LISTED && !Checkpoints::new(view.repo).has_uncommitted(paths)? {
+        return Ok(true);
+    }
+    let was = match op {
+        Op::Redo => Some(view.timeline.checkpoint(turn, Side::Before)?),
+        _ => view.top()?.map(|top| view.timeline.checkpoint(top, Side::After)).transpose()?,
+    };
+    was.map_or(Ok(false), |was| is_left(view, paths, &was, now))
+}
+
+/// Whether any of these files has still something of what a state had there that HEAD has not. Of one that git converts it is not
+/// told.
+fn is_left(view: &View<'_>, paths: &[BString], was: &Checkpoint, now: &Checkpoint) -> Result<bool> {
+    let (objects, index) = (Objects::new(view.repo), Index::new(view.repo));
+    let head = objects.head_tree(&now.head)?;
+    let mut conversion = index.conversion(&*index.read_index()?)?;
+    for path in paths.iter().map(|path| path.as_bstr()) {
+        let file = |tree| Ok::<_, anyhow::Error>(objects.tree_file(tree, path)?.map(|(_, id)| id));
+        let ids = [file(head)?, file(was.worktree)?, file(now.worktree)?];
+        if ids[0] == ids[1] || (ids[0].is_some() && conversion.may_convert(path)?) {
+            continue;
+        }
+        let content = |id: Option<ObjectId>| id.map_or(Ok(None), |id| Checkpoints::new(view.repo).content_of(id));
+        let [committed, was, now] = [content(ids[0])?, content(ids[1])?, content(ids[2])?];
+        let since = |to| Ends { from: committed.as_deref(), to };
+        if since(was.as_deref()).comes_back_in(since(now.as_deref())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where later turns changed the same files, that is not the user's to put away, though what is uncommitted in them may be: the later
@@ -86,6 +136,10 @@ fn with_reset(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusa
     refusal
 }
 
+fn is_sparse(hint: &str) -> bool {
+    hint.starts_with("run 'git sparse-checkout add")
+}
+
 fn is_stash(hint: &str) -> bool {
     ["run 'git stash", "run 'git add -- ", "run 'git reset -q -- "].iter().any(|line| hint.starts_with(line))
 }
@@ -117,7 +171,7 @@ fn is_users_alone(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Resul
 
 /// No stash moves committed changes away; the files that were there on the turn's other side can be brought back whole.
 fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Refusal {
-    refusal.hints.retain(|hint| !is_stash(hint));
+    refusal.hints.retain(|hint| !is_stash(hint) && !is_sparse(hint));
     let (side, state) = match op {
         Op::Redo => (Side::After, turn.to_string()),
         _ => (Side::Before, format!("{turn}:before")),

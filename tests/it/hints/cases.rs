@@ -667,6 +667,38 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "test $(git show HEAD:q/b) = q",
     ),
+    case(
+        CONFLICT,
+        "mkdir q; echo q >q/b; git add q; git commit -qm q; ghost 'echo 3 >>q/b'; git commit -qam mine; git sparse-checkout set nothing",
+        "oxundo undo",
+        "test \"$(cat q/b)\" = q",
+    ),
+    case(
+        CONFLICT,
+        "mkdir q; echo q >q/b; git add q; git commit -qm q; turn 'echo 3 >>q/b'; git update-index --skip-worktree q/b; rm q/b",
+        "oxundo undo",
+        "test \"$(cat q/b)\" = q",
+    ),
+    case(
+        CONFLICT,
+        "turn 'echo 3 >>README.txt'; git update-index --skip-worktree README.txt; rm README.txt",
+        "oxundo undo",
+        "test -e README.txt && ! grep -x 3 README.txt",
+    ),
+    // A stash would take the agent's other line along.
+    case(
+        CONFLICT,
+        "seq 9 >g; git add g; git commit -qm g; ghost 'sed -i \"s/2/two/; s/7/seven/\" g'; sed -i s/two/mine/ g",
+        "oxundo undo",
+        "! grep seven g && test -z \"$(git stash list)\"",
+    ),
+    // And this the user's, upon which the turn was made.
+    case(
+        CONFLICT,
+        "seq 9 >g; git add g; git commit -qm g; sed -i s/7/mine/ g; ghost 'sed -i s/2/two/ g'; sed -i s/two/my/ g",
+        "oxundo undo",
+        "! grep two g && grep mine g",
+    ),
     case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f"),
     case(CONFLICT, "echo mine >f", "oxundo undo --to 0", "! test -e one && ! test -e f")
         .at("export GIT_LITERAL_PATHSPECS=1; "),
