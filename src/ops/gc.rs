@@ -67,7 +67,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let moved = turns.values().filter(stays).flat_map(|turn| &turn.moved);
     let needed: BTreeSet<u64> =
         moved.filter_map(|aside| aside.store.strip_prefix("aside/")?.split('/').next()?.parse().ok()).collect();
-    let unproven = Timelines::new(view.repo).unproven_aside(&turns)?;
+    let unproven = Timelines::new(view.repo).unproven_aside(&view.timeline, &turns)?;
     if effort != Effort::Automatic {
         for turn in unproven.iter().filter(|turn| !turns.contains_key(turn) || expiry.expired.contains(turn)) {
             let place = view.repo.aside_path(&format!("aside/{turn}"));

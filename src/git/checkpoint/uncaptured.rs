@@ -199,8 +199,12 @@ impl Checkpoints<'_> {
         unknown: &BTreeSet<&BString>,
     ) -> Result<()> {
         let mut copies: Vec<(&BString, &BString)> = Vec::new();
+        let gone = movers.gone(found);
         for path in unknown.iter().filter(|path| !found.came.contains_key(&exact::encode(path))) {
-            copies.extend(movers.copied_from(path, changed.aside.contains_key(*path)).map(|old| (*path, old)));
+            let is_aside = changed.aside.contains_key(*path);
+            let copied = movers.copied_from(path, is_aside);
+            // What was saved by a rename has nothing in common with what it was.
+            copies.extend(copied.or_else(|| gone.first().copied().filter(|_| is_aside)).map(|old| (*path, old)));
         }
         if !copies.is_empty() {
             let captured = self.contents(movers.before)?;
@@ -427,6 +431,13 @@ impl<'a> Movers<'a> {
                 moves.placed.insert(exact::encode(old), self.fingerprint(old.as_bstr()));
             }
         }
+    }
+
+    /// What was over the limits, and is neither there nor known to have been moved.
+    fn gone(&self, moves: &UncapturedMoves) -> Vec<&'a BString> {
+        let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
+        let skipped = self.before.skipped.iter().filter(|skipped| skipped.is_movable()).map(|skipped| &skipped.path);
+        skipped.filter(|old| self.identity(old.as_bstr()).is_none() && !has_come(old)).collect()
     }
 
     fn fingerprint(&self, path: &BStr) -> Option<String> {

@@ -12,6 +12,7 @@ use crate::git::timeline::oplog::Operation;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::file_state;
+use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Aside, Checkpoint};
 use crate::model::turn::Turn;
 use anyhow::{Context, Result};
@@ -49,24 +50,48 @@ fn remove_all_but_kept(scratch: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file, or all that is in a directory, was made after a time, in seconds: a rename does not change when that was.
-fn is_made_since(path: &Path, time: i64) -> bool {
-    let mut rest = vec![path.to_owned()];
-    while let Some(path) = rest.pop() {
-        let Ok(about) = path.symlink_metadata() else { return false };
-        if about.is_dir() {
-            let Ok(entries) = std::fs::read_dir(&path) else { return false };
-            rest.extend(entries.flatten().map(|entry| entry.path()));
-            continue;
-        }
-        // What has another name too is not the only copy.
-        let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-        let is_older = made.is_none_or(|made| i64::try_from(made.as_secs()).is_ok_and(|made| made < time));
-        if is_older && about.nlink() < 2 {
-            return false;
-        }
+/// When a turn was at work, in seconds: what anybody does between its calls is not its own.
+struct Spans(Vec<(i64, i64)>);
+
+impl Spans {
+    fn of(timeline: &Stored<'_>, turn: &Turn) -> Option<Self> {
+        let began = parse_rfc3339(&turn.began_at)?;
+        let ended = turn.ended_at.as_deref().and_then(parse_rfc3339).unwrap_or(i64::MAX);
+        // A command that oxundo runs is at work all the time.
+        let calls = if turn.origin.by_hooks { timeline.turn_calls(turn.turn).ok()? } else { Vec::new() };
+        let span = |call: &ToolCall| {
+            let over = call.ended_at.as_deref().and_then(parse_rfc3339);
+            Some((parse_rfc3339(&call.began_at)?, over.unwrap_or(ended)))
+        };
+        let spans: Vec<_> = calls.iter().filter_map(span).collect();
+        Some(Self(if spans.is_empty() { vec![(began, i64::MAX)] } else { spans }))
     }
-    true
+
+    fn have(&self, time: i64) -> bool {
+        self.0.iter().any(|(from, to)| (*from..=*to).contains(&time))
+    }
+
+    /// Whether a file, or all that is in a directory, was made while a turn was at work, and written last: a rename does not change
+    /// when that was.
+    fn have_made(&self, path: &Path) -> bool {
+        let mut rest = vec![path.to_owned()];
+        while let Some(path) = rest.pop() {
+            let Ok(about) = path.symlink_metadata() else { return false };
+            if about.is_dir() {
+                let Ok(entries) = std::fs::read_dir(&path) else { return false };
+                rest.extend(entries.flatten().map(|entry| entry.path()));
+                continue;
+            }
+            let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+            let made = made.and_then(|made| i64::try_from(made.as_secs()).ok());
+            let is_its = made.is_some_and(|made| self.have(made) && (about.mtime() < made || self.have(about.mtime())));
+            // What has another name too is not the only copy.
+            if !is_its && about.nlink() < 2 {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// Whether nothing in a directory has changed later than a time of the clock of files, and no repository is in it: a rename changes
@@ -185,17 +210,19 @@ impl Timelines<'_> {
         Ok(aside)
     }
 
-    /// The turns of which something is moved aside that they are not proven to have made: it is older than they are, so that they
-    /// have moved it, or nobody knows when it was made, or it may be copied. It may be the only copy.
-    pub fn unproven_aside(&self, turns: &BTreeMap<u64, Turn>) -> Result<BTreeSet<u64>> {
+    /// The turns of which something is moved aside that they are not proven to have made: it was made or written when they were not at
+    /// work, so that they have moved it, or somebody has saved something in it, or nobody knows when it was made, or it may be copied.
+    /// It may be the only copy.
+    pub fn unproven_aside(&self, timeline: &Stored<'_>, turns: &BTreeMap<u64, Turn>) -> Result<BTreeSet<u64>> {
         let mut unproven = BTreeSet::new();
         for directory in self.repo.aside_directories() {
             for entry in std::fs::read_dir(directory).into_iter().flatten() {
                 let entry = entry?;
                 let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-                let began = turns.get(&number).and_then(|turn| parse_rfc3339(&turn.began_at));
+                let spans = turns.get(&number).and_then(|turn| Spans::of(timeline, turn));
                 let mut all = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
-                let is_made = |made: std::fs::DirEntry| began.is_some_and(|began| is_made_since(&made.path(), began));
+                let is_made =
+                    |made: std::fs::DirEntry| spans.as_ref().is_some_and(|spans| spans.have_made(&made.path()));
                 // A copy is younger than what was copied and is gone.
                 let has_copies = turns.get(&number).is_some_and(|turn| !turn.copies.is_empty());
                 if has_copies || !all.all(is_made) {

@@ -25,6 +25,7 @@ use crate::git::refs::{OwnRef, Refs};
 use crate::git::repo::Repo;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::exact;
+use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::place::Node;
 use crate::model::plan::{Plan, ReturnState};
@@ -175,6 +176,14 @@ impl<'r> Stored<'r> {
         };
         lines(&text)
             .map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))
+    }
+
+    /// The calls of tools that a turn's agents told of.
+    pub fn turn_calls(&self, number: u64) -> Result<Vec<ToolCall>> {
+        let path = format!("{}/calls", turn_directory(number));
+        let text = Objects::new(self.repo).blob_at(self.tree, &path)?;
+        let calls = text.map_or_else(|| Ok(Vec::new()), |text| lines(&text));
+        calls.map_err(|error| Timelines::new(self.repo).corrupt(&format!("turn {number}: {}", error_chain(&error))))
     }
 
     /// A checkpoint of a turn.
