@@ -127,6 +127,9 @@ pub struct CallMark {
     /// Whether somebody had taken that file away since the last look.
     #[serde(default, skip_serializing_if = "is_not")]
     pub gone: bool,
+    /// Whether that file was there, and left out of the state.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub beyond: bool,
     /// What was staged of that file, where somebody had staged it since the last look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<Vec<IndexEntry>>,
@@ -192,6 +195,9 @@ pub struct ToolCall {
     /// Whether somebody else had taken that file away.
     #[serde(skip)]
     pub gone: bool,
+    /// Whether that file was there, and left out of the state.
+    #[serde(skip)]
+    pub beyond: bool,
     /// What somebody else had staged of that file.
     #[serde(skip)]
     pub staged: Option<Vec<IndexEntry>>,
@@ -221,8 +227,21 @@ pub struct ToolCall {
 impl CallMark {
     /// That a call began.
     pub fn of(call: ToolCall) -> Self {
-        let ToolCall { session, tool, began_at, since_boot, beside, clock, found, gone, staged, state, moved, .. } =
-            call;
+        let ToolCall {
+            session,
+            tool,
+            began_at,
+            since_boot,
+            beside,
+            clock,
+            found,
+            gone,
+            beyond,
+            staged,
+            state,
+            moved,
+            ..
+        } = call;
         Self {
             session,
             tool,
@@ -233,6 +252,7 @@ impl CallMark {
             clock,
             found,
             gone,
+            beyond,
             staged,
             state,
             moved,
@@ -328,7 +348,9 @@ struct Told {
 
 impl Told {
     fn begin(&mut self, mark: CallMark, place: usize) {
-        let CallMark { session, tool, at, since_boot, beside, clock, found, gone, staged, state, moved, .. } = mark;
+        let CallMark {
+            session, tool, at, since_boot, beside, clock, found, gone, beyond, staged, state, moved, ..
+        } = mark;
         // Where hooks are set up in two places, each tells of it. One that is over may have had this id: a few models count from
         // nought in each of their answers.
         let is_it = |call: &ToolCall| {
@@ -349,6 +371,7 @@ impl Told {
             clock,
             found,
             gone,
+            beyond,
             staged,
             state,
             moved,
@@ -456,6 +479,7 @@ mod tests {
             clock: None,
             found: None,
             gone: false,
+            beyond: false,
             staged: None,
             state: None,
             moved: None,

@@ -2,11 +2,11 @@
 //! whose token it has.
 
 use crate::sandbox::{Sandbox, check_all};
-use crate::steps::{edit, hook, shell, tick};
+use crate::steps::{call, edit, hook, shell, tick};
 use serde_json::json;
 
 /// What was done, and by whom.
-type Story<'a> = &'a [(char, &'a str)];
+pub(super) type Story<'a> = &'a [(char, &'a str)];
 
 /// A name, a story, what `git status` has after it, and what else is known of it.
 type Case<'a> = (&'a str, Story<'a>, &'a str, &'a str);
@@ -15,19 +15,29 @@ fn named<const N: usize>(cases: [Case<'_>; N]) -> [(String, (Story<'_>, &str, &s
     cases.map(|(name, story, status, rest)| (name.to_owned(), (story, status, rest)))
 }
 
-/// Tells a story in turns: what the agent does in a shell (`a`) or in an edit of the file of which the first letter is the
-/// name (`e`), and what the user does (`u`). A prompt ends and another one begins at `p`.
+/// Tells a story in turns: what the agent does in a shell (`a`) or in an edit of the file that is named first
+/// (`e`), which files it reads (`r`), and what the user does (`u`). A prompt ends and another one begins at `p`.
 pub(super) fn told(story: Story<'_>) -> Sandbox {
+    told_from("true", story)
+}
+
+/// As [`told`], where the user has done this before.
+pub(super) fn told_from(begun: &str, story: Story<'_>) -> Sandbox {
     let repo = Sandbox::new();
     for name in ["F", "a", "c", "d/x"] {
         repo.write(name, (1..=60).map(|n| format!("line {n}\n")).collect::<String>());
     }
     repo.sh("git add -A; git commit -qm files");
+    repo.sh(begun);
     hook(&repo, "s", "UserPromptSubmit", &json!({}));
     for (number, (who, done)) in (1..).zip(story) {
         match who {
             'a' => shell(&repo, number, done),
-            'e' => edit(&repo, number, &done[..1], &done[2..]),
+            'e' => {
+                let (path, script) = done.split_once(' ').expect("a path and what is done");
+                edit(&repo, number, path, script);
+            }
+            'r' => call(&repo, "s", number, "Read", &json!({"file_path": done}), "true"),
             'p' => {
                 hook(&repo, "s", "Stop", &json!({}));
                 hook(&repo, "s", "UserPromptSubmit", &json!({}));

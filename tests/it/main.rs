@@ -151,3 +151,4 @@ mod untracked;
 mod user_edits;
 mod watched;
 mod which;
+mod within_reach;

@@ -1,26 +1,28 @@
 //! What the user takes back of an agent's in the middle of a turn, and brings back; and what they save in what it has made: each
 //! line is whose token it has.
 
-use crate::copied::{committed, there, told};
+use crate::copied::{committed, there, told_from};
 use crate::sandbox::check_all;
 
-/// Whether undo is refused, as it would take something of the user's with it; or the tokens that it leaves.
+/// Whether undo is refused, as it would take something of the user's with it, or has nothing to take out; or the tokens that it
+/// leaves.
 #[derive(Clone, Copy)]
-enum Undo {
+pub(super) enum Undo {
     Refused,
+    Nothing,
     Leaves(&'static str),
 }
-use Undo::{Leaves, Refused};
+use Undo::{Leaves, Nothing, Refused};
 
 /// A story; what of it is committed as the agent's, what `git status` says then, and what undo does.
-struct Case {
+pub(super) struct Case {
     story: &'static [(char, &'static str)],
     committed: &'static str,
     status: &'static str,
     undo: Undo,
 }
 
-const fn case(
+pub(super) const fn case(
     story: &'static [(char, &'static str)],
     committed: &'static str,
     status: &'static str,
@@ -30,8 +32,13 @@ const fn case(
 }
 
 fn check<const N: usize>(cases: [(&str, Case); N]) {
+    check_from("true", cases);
+}
+
+/// Where the user has done this before.
+pub(super) fn check_from<const N: usize>(begun: &str, cases: [(&str, Case); N]) {
     check_all(cases.map(|(name, case)| (name.to_owned(), case)), |case| {
-        let repo = told(case.story);
+        let repo = told_from(begun, case.story);
         assert_eq!(committed(&repo), case.committed, "the agent's, and no line of the user's");
         let mut status: Vec<_> = repo.git(["status", "--porcelain"]).lines().map(str::to_owned).collect();
         status.sort_unstable();
@@ -42,6 +49,7 @@ fn check<const N: usize>(cases: [(&str, Case); N]) {
                 repo.refuses(&["undo"], "conflict");
                 assert_eq!(there(&repo), all, "it changes nothing");
             }
+            Nothing => drop(repo.refuses(&["undo"], "nothing")),
             Leaves(tokens) => {
                 repo.undo();
                 assert_eq!(there(&repo), tokens, "undo takes out all of the agent's, and nothing else");
@@ -93,6 +101,86 @@ fn what_the_user_saves_in_a_file_that_the_agent_has_made_and_goes_on_with_is_in_
                 " M m",
                 Refused,
             ),
+        ),
+    ]);
+}
+
+const TELLS: (char, &str) = ('e', "F echo AGENT1 >>F");
+const APPENDS: (char, &str) = ('e', "c echo AGENT2 >>c");
+const ADDS: (char, &str) = ('u', "echo USER1 >>c");
+const COMMITS: (char, &str) = ('u', "sed -i 's/^line 9$/USER9/' c; git commit -qm mine c");
+const NEW: (char, &str) = ('u', "seq 30 >n; git add n; git commit -qm mine");
+
+#[test]
+fn what_the_user_adds_right_beside_a_line_of_the_agents_is_in_no_commit_of_its() {
+    check([
+        ("above it", case(&[TELLS, ADDS, APPENDS], "AGENT1 AGENT2 ", " M c", Leaves("USER1 "))),
+        ("below it", case(&[TELLS, APPENDS, ADDS], "AGENT1 AGENT2 ", " M c", Refused)),
+        (
+            "below it, in a file that the user has committed meanwhile",
+            case(&[TELLS, COMMITS, APPENDS, ADDS], "AGENT1 AGENT2 ", " M c", Refused),
+        ),
+        ("above it", case(&[TELLS, COMMITS, ADDS, APPENDS], "AGENT1 AGENT2 ", " M c", Leaves("USER1 USER9 "))),
+        (
+            "and had left something else uncommitted",
+            case(
+                &[TELLS, COMMITS, ('u', "sed -i 's/^line 20$/USER2/' c"), APPENDS, ADDS],
+                "AGENT1 AGENT2 ",
+                " M c",
+                Refused,
+            ),
+        ),
+        (
+            "and had committed a part of it",
+            case(
+                &[
+                    TELLS,
+                    (
+                        'u',
+                        "sed -i 's/^line 9$/USER9/' c; git add c; sed -i 's/^line 20$/USER2/' c; git commit -qm mine",
+                    ),
+                    APPENDS,
+                    ADDS,
+                ],
+                "AGENT1 AGENT2 ",
+                " M c",
+                Refused,
+            ),
+        ),
+        (
+            "and a call's line with it",
+            case(
+                &[TELLS, ('e', "c sed -i 's/^line 30$/AGENT3/' c"), COMMITS, APPENDS, ADDS],
+                "AGENT1 AGENT2 ",
+                " M c",
+                Refused,
+            ),
+        ),
+        (
+            "in a file that the user has made and committed",
+            case(&[TELLS, NEW, ('e', "n echo AGENT2 >>n"), ('u', "echo USER1 >>n")], "AGENT1 AGENT2 ", " M n", Refused),
+        ),
+        (
+            "above it",
+            case(
+                &[TELLS, NEW, ('u', "echo USER1 >>n"), ('e', "n echo AGENT2 >>n")],
+                "AGENT1 AGENT2 ",
+                " M n",
+                Leaves("USER1 "),
+            ),
+        ),
+        (
+            "in its place",
+            case(
+                &[TELLS, NEW, ('e', "n echo AGENT2 >>n"), ('u', "sed -i 's/AGENT2/USER1/' n")],
+                "AGENT1 AGENT2 ",
+                " M n",
+                Refused,
+            ),
+        ),
+        (
+            "the user deletes it",
+            case(&[TELLS, NEW, ('e', "n echo AGENT2 >>n"), ('u', "rm n")], "AGENT1 AGENT2 ", " D n", Refused),
         ),
     ]);
 }

@@ -20,7 +20,7 @@ use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
 use gix::worktree::stack::state::attributes::Source;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// How much of a file git looks at to tell whether it is text.
 const TEXT_PROBE: usize = 8000;
@@ -37,6 +37,8 @@ enum Driver {
 pub struct Merger<'repo> {
     repo: &'repo Repo,
     attributes: gix::AttributeStack<'repo>,
+    /// Whether what is right beside the other side's lines does not overlap with them.
+    beside: bool,
 }
 
 impl Merger<'_> {
@@ -64,6 +66,7 @@ impl Merger<'_> {
             None => as_changed(&sides).map(|sides| self.merge_lines(&sides, is_union)).transpose()?.flatten(),
             merged => merged,
         };
+        let merged = merged.or_else(|| if self.beside { merged_beside(&sides) } else { None });
         let Some(mut merged) = merged else { return Ok(Merged::Overlap(Cause::Lines(overlap(&sides)))) };
         if let Some(wide) = wide {
             merged = wide.write(&merged).with_context(|| format!("write '{path}' as it was encoded"))?;
@@ -132,11 +135,21 @@ impl Merger<'_> {
 impl<'r> Checkpoints<'r> {
     /// Runs `work` with a merge of content, which is set up when it is first needed.
     pub fn merging<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+        self.merging_as(false, work)
+    }
+
+    /// As [`Self::merging`], where it is asked whose a line is: to git, who writes right beside a line of the other's has changed that
+    /// too.
+    pub fn merging_beside<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+        self.merging_as(true, work)
+    }
+
+    fn merging_as<T>(&self, beside: bool, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
         let mut merger = None;
         work(&mut |path, blobs| {
             let merger = match &mut merger {
                 Some(merger) => merger,
-                None => merger.insert(self.merger()?),
+                None => merger.insert(Merger { beside, ..self.merger()? }),
             };
             merger.merge(path, blobs)
         })
@@ -177,20 +190,74 @@ impl<'r> Checkpoints<'r> {
         Ok(Merger {
             repo: self.repo,
             attributes: self.repo.gix.attributes_only(&index, Source::WorktreeThenIdMapping)?,
+            beside: false,
         })
     }
 }
 
+/// What makes one content of another.
+fn hunks(from: &[u8], to: &[u8]) -> Vec<Hunk> {
+    let input = InternedInput::new(from, to);
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_lines(&input);
+    diff.hunks().collect()
+}
+
+/// Both sides' changes, where no line is changed by both; none where one is, or both write in the same place.
+fn merged_beside(sides: &[Vec<u8>; 3]) -> Option<Vec<u8>> {
+    let [ours, base, theirs] =
+        sides.each_ref().map(|side| side.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
+    let changes = |side: &Vec<u8>, lines: &[&[u8]]| -> Vec<(Range<usize>, Vec<u8>)> {
+        let range = |range: &Range<u32>| range.start as usize..range.end as usize;
+        hunks(&sides[1], side).iter().map(|hunk| (range(&hunk.before), lines[range(&hunk.after)].concat())).collect()
+    };
+    let mut all = [changes(&sides[0], &ours), changes(&sides[2], &theirs)].concat();
+    all.sort_by_key(|(before, _)| (before.start, before.end));
+    all.dedup();
+    let (mut merged, mut at) = (Vec::new(), 0);
+    for (number, (before, after)) in all.iter().enumerate() {
+        let is_taken = all[..number].last().is_some_and(|(other, _)| other == before);
+        if before.start < at || is_taken {
+            return None;
+        }
+        merged.extend(base[at..before.start].concat());
+        merged.extend(after);
+        at = before.end;
+    }
+    merged.extend(base[at..].concat());
+    Some(merged)
+}
+
 /// The lines of our side, counted from one, that both sides changed.
 fn overlap([ours, base, theirs]: &[Vec<u8>; 3]) -> Vec<RangeInclusive<u32>> {
-    let hunks = |side: &[u8]| -> Vec<Hunk> {
-        let input = InternedInput::new(base.as_slice(), side);
-        let mut diff = Diff::compute(Algorithm::Myers, &input);
-        diff.postprocess_lines(&input);
-        diff.hunks().collect()
-    };
-    let theirs = hunks(theirs);
+    let theirs = hunks(base, theirs);
     let touch = |a: &Hunk, b: &Hunk| a.before.start <= b.before.end && b.before.start <= a.before.end;
-    let both = hunks(ours).into_iter().filter(|ours| theirs.iter().any(|theirs| touch(ours, theirs)));
+    let both = hunks(base, ours).into_iter().filter(|ours| theirs.iter().any(|theirs| touch(ours, theirs)));
     both.map(|hunk| hunk.after.start + 1..=hunk.after.end.max(hunk.after.start + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_right_beside_each_other_are_each_ones_own() {
+        let base = "one\ntwo\nthree\n";
+        for (ours, theirs, wanted) in [
+            ("one\ntwo\n", "one\ntwo\nthree\nits\n", Some("one\ntwo\nits\n")),
+            ("two\nthree\n", "its\none\ntwo\nthree\n", Some("its\ntwo\nthree\n")),
+            ("mine\ntwo\nthree\n", "one\nits\nthree\n", Some("mine\nits\nthree\n")),
+            ("one\ntwo\nthree\nmine\n", "one\ntwo\nits\n", Some("one\ntwo\nits\nmine\n")),
+            ("one\ntwo\nthree\nmine\n", "one\ntwo\nthree\nits\n", None),
+            ("one\nmine\nthree\n", "one\nits\nthree\n", None),
+            ("one\nthree\n", "one\nits\nthree\n", None),
+            ("one\nmine\n", "one\ntwo\nits\n", None),
+            ("one\nboth\nthree\n", "one\nboth\nthree\nits\n", Some("one\nboth\nthree\nits\n")),
+            ("", "one\ntwo\nthree\nits\n", Some("its\n")),
+        ] {
+            let sides = [ours, base, theirs].map(|side| side.as_bytes().to_vec());
+            let merged = merged_beside(&sides).map(|merged| String::from_utf8(merged).expect("it is text"));
+            assert_eq!(merged.as_deref(), wanted, "{ours:?} {theirs:?}");
+        }
+    }
 }

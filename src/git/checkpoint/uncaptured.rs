@@ -202,9 +202,9 @@ impl Checkpoints<'_> {
         let gone = movers.gone(found);
         for path in unknown.iter().filter(|path| !found.came.contains_key(&exact::encode(path))) {
             let is_aside = changed.aside.contains_key(*path);
-            let copied = movers.copied_from(path, is_aside);
+            let old = movers.copied_from(path, is_aside);
             // What was saved by a rename has nothing in common with what it was.
-            copies.extend(copied.or_else(|| gone.first().copied().filter(|_| is_aside)).map(|old| (*path, old)));
+            copies.extend(old.or_else(|| gone.first().copied().filter(|_| is_aside)).map(|old| (*path, old)));
         }
         if !copies.is_empty() {
             let captured = self.contents(movers.before)?;

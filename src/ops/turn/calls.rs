@@ -35,6 +35,8 @@ pub enum Left {
     Nothing,
     /// This.
     File(FileState),
+    /// What is left out of the last state: only a look at all tells whether it still is.
+    Beyond,
 }
 
 impl Left {
@@ -77,8 +79,8 @@ pub fn record_begun_if(
     let FoundBefore { file, staged, state, moved, may_have_begun, .. } = found;
     let mark = mark(repo, part, tool, false);
     let clock = if may_have_begun { Some(0) } else { mark.clock };
-    let (found, gone) = (file.and_then(Left::file), file == Some(Left::Nothing));
-    let mark = CallMark { clock, found, gone, staged, state, moved, ..mark };
+    let [gone, beyond] = [Left::Nothing, Left::Beyond].map(|left| file == Some(left));
+    let mark = CallMark { clock, found: file.and_then(Left::file), gone, beyond, staged, state, moved, ..mark };
     Ok(holds() && append(repo, &mark).map(|()| true)?)
 }
 
@@ -150,6 +152,7 @@ fn mark(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> CallMark
         clock: (!ends).then(file_clock),
         found: None,
         gone: false,
+        beyond: false,
         staged: None,
         state: None,
         moved: None,

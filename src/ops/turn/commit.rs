@@ -18,6 +18,7 @@ use crate::model::merge::{Blobs, Merged};
 use crate::model::plan::IndexMove;
 use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
+use crate::ops::turn::hidden::Hidden;
 use crate::ops::turn::meanwhile::{Part, Parts, Whose};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::announce_left_out;
@@ -298,7 +299,8 @@ impl Choice {
             |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none() && change.to.is_some());
         let ignored = ignored_now(view.repo, paths.iter().copied().filter(|path| is_new(path)))?;
         let secrets = view.config().secrets()?;
-        let mut choice = Self { parts: users_too(view, since, &mut paths, head_tree)?, ..Self::default() };
+        let hidden = Hidden::find(view, &since.before, changed, &paths)?;
+        let mut choice = Self { parts: users_too(view, since, &hidden, &mut paths, head_tree)?, ..Self::default() };
         let moved = moved_untracked(view.repo, changed, start, head_tree)?;
         for path in paths {
             if moved.contains(path) && Index::new(view.repo).index_entries(&capture.index, path.as_bstr())?.is_empty() {
@@ -402,15 +404,20 @@ fn entry_of(
 fn users_too(
     view: &View<'_>,
     since: &Since,
+    hidden: &Hidden,
     paths: &mut BTreeSet<&BString>,
     head_tree: ObjectId,
 ) -> Result<Vec<(BString, Option<Part>)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
-    Checkpoints::new(view.repo).merging(|merge| {
+    Checkpoints::new(view.repo).merging_beside(|merge| {
         let mut parts = Parts::of(head_tree, &since.capture, merge);
         for path in paths.iter() {
-            match since.theirs.whose(view, ends, path.as_bstr(), &mut parts)? {
+            let whose = match hidden.whose(view, (since.goal(), ends.1), path, &mut parts)? {
+                Some(whose) => whose,
+                None => since.theirs.whose(view, ends, path.as_bstr(), &mut parts)?,
+            };
+            match whose {
                 Whose::Turns => {}
                 Whose::Users => drop(users.insert(*path)),
                 Whose::Both(part) => both.push(((*path).clone(), part)),

@@ -29,6 +29,7 @@ use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
+use crate::ops::turn::gaps::is_users_end;
 use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
@@ -371,7 +372,8 @@ pub fn drop_open(locked: &mut Locked<'_>) -> Result<()> {
 pub fn take_back(locked: &mut Locked<'_>, turn: &Turn, since: &Since) -> Result<()> {
     let number = turn.turn;
     let checkpoints = Checkpoints::new(locked.repo);
-    known::note(locked.repo, turn)?;
+    let told = calls::in_open_turn(locked.repo);
+    known::note(locked.repo, turn, is_users_end(locked.repo, &locked.timeline, turn, &told)?)?;
     let _ = Index::new(locked.repo).forget_begun();
     let delta = checkpoints.delta(turn, &since.before, &since.start)?.inverse();
     let within = since.capture.checkpoint.operation.clone();

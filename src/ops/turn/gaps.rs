@@ -7,6 +7,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::delta::touched_beyond_limits;
 use crate::git::objects::Objects;
 use crate::git::repo::Repo;
+use crate::git::scan::found::state_of;
 use crate::git::scan::nested::whole_state;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
@@ -16,13 +17,15 @@ use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry,
 use crate::model::leftover::Ends;
 use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
-use crate::model::path::parents;
+use crate::model::path::{is_at_or_below, parents};
 use crate::model::pointers::Pointers;
 use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
+use crate::ops::turn::known::has_told_calls;
+use crate::ops::turn::left::{self, Between, LeftByCalls};
 use crate::ops::turn::reach::is_any_at_large;
-use crate::ops::turn::renamed::{self, CameFrom, LeftByCalls, Renames};
+use crate::ops::turn::renamed::{self, CameFrom, Renames};
 use crate::ops::turn::states;
 use crate::ops::turn::unplaced::Written;
 use crate::ops::view::View;
@@ -157,16 +160,20 @@ impl Gaps {
             return Ok(Self { all: gaps, found: None });
         }
         let base = states::after(timeline, turn, since)?;
-        let gap = |from: &Checkpoint, to: &Checkpoint| {
-            let work = checkpoints.work_between(from, to)?;
+        let mut users = Vec::new();
+        let mut gap = |from: &Checkpoint, to: &Checkpoint| {
+            let mut work = checkpoints.work_between(from, to)?;
+            let within_reach = taken_in(view, (&base, from), &users, &mut work);
             let then = (!work.index.is_empty()).then(|| to.clone());
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
-            let new = checkpoints.new_beyond_limits(from, to)?.into_iter().filter(|new| after.skips(&new.path));
-            let beyond = new.cloned().collect();
+            let new = checkpoints.new_beyond_limits(from, to)?;
+            users.extend(new.iter().map(|new| new.path.clone()));
+            let beyond = new.into_iter().filter(|new| after.skips(&new.path)).cloned().collect();
             let is_new = |path: &BString| !from.skips(path);
             let made = to.uncaptured.iter().filter(|(path, _)| is_new(path)).map(|(_, known)| known.file.clone());
             let made = made.collect();
-            let touched = touched_beyond_limits(from, to).into_iter().map(|it| Touched::of(it, to)).collect();
+            let touched = touched_beyond_limits(from, to).into_iter().map(|it| Touched::of(it, to));
+            let touched = touched.chain(within_reach).collect();
             let was = from.worktree;
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
             Ok::<_, anyhow::Error>(Gap {
@@ -236,9 +243,15 @@ impl Gaps {
         view: &View<'_>,
         ends: (&Checkpoint, &Checkpoint),
     ) -> Result<BTreeMap<BString, LeftByCalls>> {
-        let changes = self.all.iter().map(|gap| (&gap.work.files, &gap.renames, gap.checkout.as_ref()));
-        Checkpoints::new(view.repo).merging(|merge| {
-            renamed::left_by_calls(view, changes, ends, |path, now, change| {
+        let changes = self.all.iter().map(|gap| Between {
+            files: &gap.work.files,
+            renames: &gap.renames,
+            checkout: gap.checkout.as_ref(),
+            was: gap.was,
+            head: Change::new(&gap.from.head, &gap.to.head),
+        });
+        Checkpoints::new(view.repo).merging_beside(|merge| {
+            left::left_by_calls(view, changes, ends, |path, now, change| {
                 Ok(match saved(path, now, change, merge)? {
                     Follows::Whole(now) => Some(now),
                     Follows::Overlaps(_) => None,
@@ -659,6 +672,36 @@ impl<'a> Saved<'a> {
     }
 }
 
+/// Leaves out of what the user did the files that calls have made beyond the limits and that are within reach since, as what was added
+/// to the index: they are still the calls'. Tells which of them somebody may have saved something in. `users` is what the user has
+/// made beyond the limits.
+fn taken_in(
+    view: &View<'_>,
+    (base, from): (&Checkpoint, &Checkpoint),
+    users: &[BString],
+    work: &mut Delta,
+) -> Vec<Touched> {
+    let is_at = |path: &BString, top: &BString| is_at_or_below(path.as_bstr(), top.as_bstr());
+    let is_calls = |path: &BString, change: &Change<Option<FileState>>| {
+        let has_come = change.from.is_none() && change.to.is_some();
+        has_come && from.skips(path) && !base.skips(path) && !users.iter().any(|top| is_at(path, top))
+    };
+    let mut calls = Vec::new();
+    work.files.retain(|path, change| {
+        let is_theirs = !is_calls(path, change);
+        if !is_theirs {
+            calls.push(path.clone());
+        }
+        is_theirs
+    });
+    let is_as_it_was = |path: &BString| {
+        let Some(was) = from.skipped.iter().find(|skipped| skipped.path == *path) else { return false };
+        let now = Worktree::new(view.repo).stat(path.as_bstr()).ok().flatten();
+        was.state.is_some() && was.state == now.and_then(|(stat, _)| state_of(was.reason, &stat))
+    };
+    calls.into_iter().filter(|path| !is_as_it_was(path)).map(|name| Touched { name, file: None }).collect()
+}
+
 /// Where files were in the beginning that are under other names by now, and that this changes: no change of the user's between calls
 /// has to have done that.
 fn moved_by_calls(view: &View<'_>, (base, from): (&Checkpoint, &Checkpoint), work: &Delta) -> Result<CameFrom> {
@@ -752,9 +795,8 @@ pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[Too
     Ok(true)
 }
 
-/// Whether one of the last turns shows that a session tells of its calls, and they are heeded. What goes on after a prompt's end
-/// may be a command of a call then. Another session of its agent shows nothing: it may be started in another way.
+/// Whether a session is known to tell of its calls, and they are heeded. What goes on after a prompt's end may be a command of a
+/// call then. Another session of its agent shows nothing: it may be started in another way.
 pub fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
-    let has_told = |turn: &Turn| turn.users_end && turn.origin.part_of(part).is_some();
-    Ok(!part.goes_on && Config(repo).steps()? && timeline.any_of_last(has_told)?)
+    Ok(!part.goes_on && Config(repo).steps()? && has_told_calls(repo, timeline, part)?)
 }

@@ -20,8 +20,9 @@ use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, Overlaps, is_users_end, tells_all};
+use crate::ops::turn::left::LeftByCalls;
 use crate::ops::turn::reach::{found_by, note_idle};
-use crate::ops::turn::renamed::{CameFrom, LeftByCalls};
+use crate::ops::turn::renamed::CameFrom;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -221,9 +222,14 @@ impl Theirs {
         {
             return Ok(Whose::Users);
         }
-        let is_at_start = || match self.start {
-            Some(start) => Ok::<_, anyhow::Error>(committed == Objects::new(view.repo).tree_file(start, path)?),
-            None => Ok(false),
+        // Or as the user has committed it last.
+        let is_at_start = || {
+            for tree in self.start.iter().chain(&self.onto) {
+                if committed == Objects::new(view.repo).tree_file(*tree, path)? {
+                    return Ok::<_, anyhow::Error>(true);
+                }
+            }
+            Ok(false)
         };
         // A call may have committed what the user had saved in it by then.
         let is_it = |left: &Option<FileState>| committed == left.map(|left| (left.kind, left.id));
@@ -310,6 +316,19 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
     /// With the tree that is committed, the present state, and what merges blobs.
     pub fn of(head: ObjectId, capture: &'a Capture, merge: &'a mut Merge<'m>) -> Self {
         Self { head, capture, merge, conversion: None }
+    }
+
+    /// As of a file that both have changed, of one that was so before the turn, was saved so by the user, and is so now, where what is
+    /// committed of it is what HEAD has under this name.
+    pub fn part_in_head(
+        &mut self,
+        view: &View<'r>,
+        path: &BStr,
+        (was, saved, now): (FileState, FileState, FileState),
+        name: &BStr,
+    ) -> Result<Whose> {
+        let committed = Objects::new(view.repo).tree_file(self.head, name)?;
+        self.part_of(view, path, [was, saved, now].map(Some), (committed, name, None))
     }
 
     /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now. What is committed of it

@@ -89,7 +89,8 @@ pub fn may_write<'c>(repo: &Repo, mut calls: impl Iterator<Item = &'c ToolCall>,
     })
 }
 
-/// The files that calls of these name which write no other: as the first of them found it, or else as a state has it.
+/// The files that calls of these name which write no other: as the first of them found it, or else as a state has it. Of one
+/// that was left out of that nothing is told.
 pub fn found_by(
     repo: &Repo,
     told: &[ToolCall],
@@ -104,7 +105,10 @@ pub fn found_by(
                 Some(found) => found,
                 None => Checkpoints::new(repo).captured_file(state, place.key().as_bstr())?,
             };
-            place.insert(file);
+            // It was there all the same.
+            if file.is_some() || !call.beyond {
+                place.insert(file);
+            }
         }
     }
     Ok(files)

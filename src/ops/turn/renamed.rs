@@ -11,7 +11,6 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
-use crate::ops::turn::checkouts::Checkout;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -19,7 +18,7 @@ use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files that changed.
-type Files = BTreeMap<BString, Change<Option<FileState>>>;
+pub type Files = BTreeMap<BString, Change<Option<FileState>>>;
 
 /// Where a file was that has another name.
 #[derive(Clone, Debug)]
@@ -347,98 +346,4 @@ pub fn came_from<'g>(changes: impl Iterator<Item = &'g Renames>) -> CameFrom {
         }
     }
     known
-}
-
-/// A file that the user has changed, what it was without that, and what it is with it.
-#[derive(Clone)]
-struct Chain {
-    /// Its path in the beginning.
-    origin: BString,
-    change: Change<Option<FileState>>,
-    /// What it was without that before later calls.
-    were: Vec<Option<FileState>>,
-}
-
-/// What calls left in a file that the user has changed.
-#[derive(Clone, Debug)]
-pub struct LeftByCalls {
-    /// All that they left.
-    pub file: Option<FileState>,
-    /// What they had left before later ones.
-    pub were: Vec<Option<FileState>>,
-}
-
-impl Chain {
-    /// With what a call has made of it; none where that does not go together with what it was without the user's.
-    fn changed(
-        mut self,
-        path: &BString,
-        to: Option<FileState>,
-        made_to: &mut impl FnMut(
-            &BString,
-            Option<FileState>,
-            &Change<Option<FileState>>,
-        ) -> Result<Option<Option<FileState>>>,
-    ) -> Result<Option<Self>> {
-        let left = made_to(path, self.change.from, &Change::new(self.change.to, to))?;
-        self.were.push(self.change.from);
-        Ok(left.map(|left| Self { change: Change::new(left, to), ..self }))
-    }
-}
-
-/// What calls left of files that the user has changed, by the paths that they have at the end. `changes` are the user's,
-/// in order, with what git wrote in each of them. `made_to` makes a change to a file, where the two go together: a call's, to
-/// what there is without what the user had saved before it.
-pub fn left_by_calls<'g>(
-    view: &View<'_>,
-    changes: impl Iterator<Item = (&'g Files, &'g Renames, Option<&'g Checkout>)>,
-    (before, after): (&Checkpoint, &Checkpoint),
-    mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
-) -> Result<BTreeMap<BString, LeftByCalls>> {
-    let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
-    let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
-    let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
-    for (files, renames, checkout) in changes {
-        let was = chains.clone();
-        for path in &renames.gone {
-            gone.insert(path.clone(), chains.insert(path.clone(), None));
-        }
-        for (path, change) in files {
-            // What git wrote is committed, and no part of it is left over.
-            if checkout.is_some_and(|checkout| checkout.wrote(path, change)) {
-                chains.remove(path);
-                continue;
-            }
-            let origin = match renames.came.get(path) {
-                Some(origin) => origin.clone(),
-                None if renames.gone.contains(path) => continue,
-                None => Origin { path: path.clone(), file: change.from },
-            };
-            let Origin { path: old, file } = origin;
-            let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
-            let chain = match known.cloned() {
-                None => Some(Chain { origin: old.clone(), change: Change::new(file, file), were: Vec::new() }),
-                // A call has changed it in between.
-                Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, &mut made_to)?,
-                Some(chain) => chain,
-            };
-            let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
-            chains.insert(path.clone(), chain.map(on));
-        }
-    }
-    let mut left = BTreeMap::new();
-    for (path, chain) in chains {
-        let (Some(chain), now) = (chain, file(after, &path)?) else { continue };
-        let first = file(before, &chain.origin)?;
-        let chain = match chain {
-            chain if chain.change.to == now => Some(chain),
-            // A call has changed it last.
-            chain if now.is_some() => chain.changed(&path, now, &mut made_to)?,
-            _ => None,
-        };
-        if let Some(Chain { change, were, .. }) = chain.filter(|chain| chain.change.from != first) {
-            left.insert(path, LeftByCalls { file: change.from, were });
-        }
-    }
-    Ok(left)
 }

@@ -75,11 +75,22 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
                 found.staged = staged_before(view, told, &last, &path)?;
             }
             found.path = path;
-            // Who has led HEAD elsewhere, as by a merge, had git write this file and others.
-            if found.file.is_some() && view.head.commit != last.head.commit && is_all_told() {
+            // Who has led HEAD elsewhere, as by a merge, had git write this file and others. And what the last state leaves out may
+            // be within reach by now.
+            let is_led = found.file.is_some() && view.head.commit != last.head.commit;
+            let is_beyond = match found.file {
+                Some(left) => left == Left::Beyond,
+                None => is_in_new_directory(view, &last, &found.path)?,
+            };
+            if (is_led || is_beyond) && is_all_told() {
                 found.state = state_found(view, &turn, &last, told)?;
                 // The commits that they led it to are kept with the state.
                 found.moved = Some(moved()?);
+                if let (Some(Left::Beyond), Some(state)) = (found.file, found.state) {
+                    let state = Checkpoints::new(view.repo).read_checkpoint(state)?;
+                    let within = Checkpoints::new(view.repo).captured_file(&state, found.path.as_bstr())?;
+                    found.file = Some(within.map_or(Left::Beyond, Left::File));
+                }
             }
         }
         // What a call that may do anything has changed by now is nobody else's.
@@ -146,11 +157,24 @@ fn file_before(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Opt
     if now == known {
         return Ok(None);
     }
-    if now.is_none() {
-        return Ok(last.index.sparse.is_empty().then_some(Left::Nothing));
+    if now.is_none() && last.index.sparse.is_empty() {
+        return Ok(Some(Left::Nothing));
     }
-    let is_covered = is_covered(view, last, path.as_bstr())?;
-    Ok(if is_covered { Checkpoints::new(view.repo).file_now(path.as_bstr())?.map(Left::File) } else { None })
+    let is_covered = now.is_some() && is_covered(view, last, path.as_bstr())?;
+    let now = if is_covered { Checkpoints::new(view.repo).file_now(path.as_bstr())? } else { None };
+    Ok(Some(now.map_or(Left::Beyond, Left::File)))
+}
+
+/// Whether a file is in a directory that somebody has made since the last step: it may be one that no state holds.
+fn is_in_new_directory(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<bool> {
+    for directory in parents(path.as_bstr()) {
+        let is_known = last.skips(&directory.to_owned())
+            || Checkpoints::new(view.repo).captured_directory(last, directory)?.is_some();
+        if is_known || Worktree::new(view.repo).stat(directory)?.is_some() {
+            return Ok(!is_known);
+        }
+    }
+    Ok(false)
 }
 
 /// What is staged of a file that a call is about to write, if somebody has staged it since the last look: the worktree may have
@@ -346,7 +370,7 @@ fn named(
 ) -> Result<Seen> {
     let objects = Objects::new(view.repo);
     let known = found.as_ref().unwrap_or(last).clone();
-    let mut seen = file(view, turn, (last, found), (told, call), path.clone())?;
+    let mut seen = file(view, turn, (last, found), (told, call), path)?;
     let is_there = |entries: &&Vec<IndexEntry>| entries.iter().all(|entry| objects.has_object(entry.id));
     if let Some(staged) = call.staged.as_ref().filter(is_there) {
         let checkpoints = Checkpoints::new(view.repo);
@@ -365,7 +389,7 @@ fn file(
     turn: &Turn,
     (last, found): (&Checkpoint, Option<Checkpoint>),
     (told, call): (&[ToolCall], &ToolCall),
-    path: BString,
+    path: &BString,
 ) -> Result<Seen> {
     let (checkpoints, known) = (Checkpoints::new(view.repo), found.as_ref().unwrap_or(last));
     let now = if is_covered(view, known, path.as_bstr())? { checkpoints.file_now(path.as_bstr())? } else { None };
@@ -379,13 +403,17 @@ fn file(
     let left = if is_untold {
         Some(checkpoints.captured_file(last, path.as_bstr())?)
     } else {
-        found_as_begun(view.repo, told, call, &path)?
+        found_as_begun(view.repo, told, call, path)?
     };
-    let before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
+    let mut before = left.map(|left| checkpoints.with_files(known, &[(path.clone(), left)])).transpose()?;
     let after = match now {
-        Some(_) => checkpoints.with_files(known, &[(path, now)])?,
-        None => as_looked_at(view, known, &Since::look_within(view, turn)?.into_state(), &path)?,
+        Some(_) => checkpoints.with_files(known, &[(path.clone(), now)])?,
+        None => as_looked_at(view, known, &Since::look_within(view, turn)?.into_state(), path)?,
     };
+    // Somebody else has brought it within reach meanwhile: what there is of it is all that is known of what there was.
+    if call.beyond && checkpoints.captured_file(known, path.as_bstr())?.is_none() {
+        before = Some(checkpoints.with_paths_of(before.as_ref().unwrap_or(known), &after, [path])?);
+    }
     Ok(Seen { before: before.or(found), after, is_named: true })
 }
 

@@ -1,0 +1,174 @@
+//! What calls left in files that the user has changed: that is committed as the turn's, whatever the user saved beside it. What the user
+//! commits of such a file in the middle of the turn is what the calls go on from.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::model::checkpoint::{Change, Checkpoint, FileState, Head};
+use crate::ops::turn::checkouts::Checkout;
+use crate::ops::turn::renamed::{Files, Origin, Renames};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeMap;
+
+/// A file that the user has changed, what it was without that, and what it is with it.
+#[derive(Clone)]
+struct Chain {
+    /// Its path in the beginning.
+    origin: BString,
+    change: Change<Option<FileState>>,
+    /// What it was without that before later calls.
+    were: Vec<Option<FileState>>,
+}
+
+/// What calls left in a file that the user has changed.
+#[derive(Clone, Debug)]
+pub struct LeftByCalls {
+    /// All that they left.
+    pub file: Option<FileState>,
+    /// What they had left before later ones.
+    pub were: Vec<Option<FileState>>,
+}
+
+impl Chain {
+    /// With what a call has made of it; none where that does not go together with what it was without the user's.
+    fn changed(
+        mut self,
+        path: &BString,
+        to: Option<FileState>,
+        made_to: &mut impl FnMut(
+            &BString,
+            Option<FileState>,
+            &Change<Option<FileState>>,
+        ) -> Result<Option<Option<FileState>>>,
+    ) -> Result<Option<Self>> {
+        let left = made_to(path, self.change.from, &Change::new(self.change.to, to))?;
+        self.were.push(self.change.from);
+        Ok(left.map(|left| Self { change: Change::new(left, to), ..self }))
+    }
+}
+
+/// What the user did between two calls, or after the last.
+pub struct Between<'g> {
+    /// The files that they changed.
+    pub files: &'g Files,
+    /// Those to which they gave other names.
+    pub renames: &'g Renames,
+    /// What git wrote as they led HEAD.
+    pub checkout: Option<&'g Checkout>,
+    /// The files that it goes from, as a tree.
+    pub was: ObjectId,
+    /// Where HEAD was, and where it is.
+    pub head: Change<&'g Head>,
+}
+
+/// What calls left of files that the user has changed, by the paths that they have at the end. `changes` are the user's,
+/// in order. `made_to` makes a change to a file, where the two go together: a call's, to what there is without what the user had
+/// saved before it.
+pub fn left_by_calls<'g>(
+    view: &View<'_>,
+    changes: impl Iterator<Item = Between<'g>>,
+    (before, after): (&Checkpoint, &Checkpoint),
+    mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
+) -> Result<BTreeMap<BString, LeftByCalls>> {
+    let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+    let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
+    let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
+    for between in changes {
+        let was = chains.clone();
+        for path in &between.renames.gone {
+            gone.insert(path.clone(), chains.insert(path.clone(), None));
+        }
+        for (path, change) in between.files {
+            // What git wrote is committed, and no part of it is left over.
+            if between.checkout.is_some_and(|checkout| checkout.wrote(path, change)) {
+                chains.remove(path);
+                continue;
+            }
+            let origin = match between.renames.came.get(path) {
+                Some(origin) => origin.clone(),
+                None if between.renames.gone.contains(path) => continue,
+                None => Origin { path: path.clone(), file: change.from },
+            };
+            let Origin { path: old, file } = origin;
+            let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
+            let chain = match known.cloned() {
+                None => Some(Chain { origin: old.clone(), change: Change::new(file, file), were: Vec::new() }),
+                // A call has changed it in between.
+                Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, &mut made_to)?,
+                Some(chain) => chain,
+            };
+            let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
+            chains.insert(path.clone(), chain.map(on));
+        }
+        between.go_on_from_committed(view, &mut chains, &mut made_to)?;
+    }
+    let mut left = BTreeMap::new();
+    for (path, chain) in chains {
+        let (Some(chain), now) = (chain, file(after, &path)?) else { continue };
+        let first = file(before, &chain.origin)?;
+        let chain = match chain {
+            chain if chain.change.to == now => Some(chain),
+            // A call has changed it last.
+            chain if now.is_some() => chain.changed(&path, now, &mut made_to)?,
+            _ => None,
+        };
+        let is_left = |chain: &Chain| chain.change.from != first && chain.were != [chain.change.from];
+        if let Some(Chain { change, were, .. }) = chain.filter(is_left) {
+            left.insert(path, LeftByCalls { file: change.from, were });
+        }
+    }
+    Ok(left)
+}
+
+impl Between<'_> {
+    /// What the user has committed of a file is what calls have left in it since, and go on from; what was beside that in the file is
+    /// the user's, but for what calls had left there that is not committed.
+    fn go_on_from_committed(
+        &self,
+        view: &View<'_>,
+        chains: &mut BTreeMap<BString, Option<Chain>>,
+        made_to: &mut impl FnMut(
+            &BString,
+            Option<FileState>,
+            &Change<Option<FileState>>,
+        ) -> Result<Option<Option<FileState>>>,
+    ) -> Result<()> {
+        if self.head.from.commit == self.head.to.commit {
+            return Ok(());
+        }
+        let objects = Objects::new(view.repo);
+        let (was, now) = (objects.head_tree(self.head.from)?, objects.head_tree(self.head.to)?);
+        let mut all_committed = Vec::new();
+        for (path, slot) in chains.iter_mut() {
+            let Some(chain) = slot else { continue };
+            let committed = objects.tree_file(now, path.as_bstr())?;
+            if committed.is_none() || committed == objects.tree_file(was, path.as_bstr())? {
+                continue;
+            }
+            let known = chain.change.to.map(|file| (file.kind, file.id));
+            let there =
+                if self.files.contains_key(path) { known } else { objects.tree_file(self.was, path.as_bstr())? };
+            if there == committed {
+                all_committed.push(path.clone());
+                continue;
+            }
+            let old = self.renames.came.get(path).map_or(path, |origin| &origin.path);
+            let mode = chain.change.to.map_or(0o644, |file| file.mode);
+            let file = |(kind, id)| FileState { kind, id, mode };
+            let (before, committed) = (objects.tree_file(was, old.as_bstr())?.map(file), committed.map(file));
+            let left = if there == known {
+                made_to(path, committed, &Change::new(before, chain.change.from))?
+            } else {
+                // A call has changed it in between.
+                None
+            };
+            let change = |left| Change::new(left, chain.change.to);
+            *slot =
+                left.map(|left| Chain { origin: chain.origin.clone(), change: change(left), were: vec![committed] });
+        }
+        chains.retain(|path, _| !all_committed.contains(path));
+        Ok(())
+    }
+}

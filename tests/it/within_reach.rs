@@ -1,0 +1,193 @@
+//! What the beginning of a turn does not hold, and the user brings within reach in the middle of it: no call has made it because it
+//! names it. And what they save between the prompts of a session that has told of its calls.
+
+use crate::copied::{Story, told_from};
+use crate::sandbox::check_all;
+use crate::taken_back::Undo::{Leaves, Nothing};
+use crate::taken_back::{case, check_from};
+
+const LOOKS: (char, &str) = ('a', "true");
+const APPENDS: (char, &str) = ('e', "n echo AGENT1 >>n");
+const BESIDE: (char, &str) = ('a', "echo AGENT2 >>F");
+
+#[test]
+fn a_file_that_was_ignored_and_is_within_reach_by_now_is_the_users() {
+    let begun = "echo n >.gitignore; git add -A; git commit -qm ignores; seq 30 >n; echo USER1 >>n";
+    check_from(
+        begun,
+        [
+            ("staged", case(&[LOOKS, ('u', "git add -f n"), APPENDS], "", "AM n", Leaves("USER1 "))),
+            (
+                "committed",
+                case(&[LOOKS, ('u', "git add -f n; git commit -qm mine"), APPENDS], "AGENT1 ", "", Leaves("USER1 ")),
+            ),
+            (
+                "staged by a session that has called nothing else",
+                case(&[('u', "git add -f n"), APPENDS], "", "AM n", Leaves("USER1 ")),
+            ),
+            (
+                "and a call does nothing to it",
+                case(&[LOOKS, ('u', "git add -f n"), ('e', "n true"), BESIDE], "AGENT2 ", "A  n", Leaves("USER1 ")),
+            ),
+            (
+                "as the call goes on: nobody knows what was in it",
+                case(
+                    &[LOOKS, ('e', "n git add -f n; echo AGENT1 >>n"), BESIDE],
+                    "AGENT2 ",
+                    "AM n",
+                    Leaves("AGENT1 USER1 "),
+                ),
+            ),
+            (
+                "after a call that found it ignored",
+                case(&[LOOKS, ('e', "n true"), ('u', "git add -f n"), APPENDS], "", "AM n", Leaves("USER1 ")),
+            ),
+        ],
+    );
+}
+
+const MAKES: (char, &str) = ('e', "n seq 2000 >n; echo AGENT1 >>n");
+const LARGE: (char, &str) = ('u', "seq 2000 >n; echo USER1 >>n");
+
+#[test]
+fn a_large_file_of_the_users_is_not_a_calls_that_names_it() {
+    let begun = "git config oxundo.maxFileSize 1k";
+    check_from(
+        begun,
+        [
+            (
+                "it does nothing to it",
+                case(&[LOOKS, LARGE, ('e', "n true"), BESIDE], "AGENT2 ", "?? n", Leaves("USER1 ")),
+            ),
+            (
+                "it has another name by then",
+                case(&[LOOKS, LARGE, ('u', "mv n m"), ('e', "m true"), BESIDE], "AGENT2 ", "?? m", Leaves("USER1 ")),
+            ),
+            ("it is staged", case(&[LOOKS, LARGE, ('u', "git add n"), APPENDS], "", "AM n", Leaves("USER1 "))),
+        ],
+    );
+}
+
+#[test]
+fn a_large_file_of_the_agents_that_the_user_takes_in_is_its_still() {
+    let begun = "git config oxundo.maxFileSize 1k";
+    check_from(
+        begun,
+        [
+            ("staged", case(&[MAKES, ('u', "git add n")], "AGENT1 ", "", Leaves(""))),
+            ("and there is more", case(&[MAKES, ('u', "git add n"), BESIDE], "AGENT1 AGENT2 ", "", Leaves(""))),
+            (
+                "the user's stays theirs",
+                case(&[LOOKS, LARGE, LOOKS, ('u', "git add n"), BESIDE], "AGENT2 ", "A  n", Leaves("USER1 ")),
+            ),
+        ],
+    );
+}
+
+const WIDENS: (char, &str) = ('u', "git sparse-checkout disable; sed -i 's/^line 50$/USER1/' n");
+
+#[test]
+fn what_a_sparse_checkout_has_since_is_the_users() {
+    let begun = "seq -f 'line %g' 60 >n; git add n; git commit -qm n
+        git sparse-checkout set --no-cone '/*' '!/n'";
+    check_from(
+        begun,
+        [
+            ("an edit", case(&[LOOKS, WIDENS, APPENDS], "AGENT1 ", " M n", Leaves("USER1 "))),
+            (
+                "one that does nothing",
+                case(&[LOOKS, WIDENS, ('e', "n true"), BESIDE], "AGENT2 ", " M n", Leaves("USER1 ")),
+            ),
+        ],
+    );
+}
+
+/// Takes either mark off.
+const OFF: &str = "git update-index --no-assume-unchanged c; git update-index --no-skip-worktree c";
+const EDIT: (char, &str) = ('e', "c sed -i 's/^line 9$/AGENT1/' c");
+
+#[test]
+fn what_git_was_told_to_leave_alone_is_in_no_commit_of_the_turns() {
+    for mark in ["assume-unchanged", "skip-worktree"] {
+        let begun = format!("git update-index --{mark} c; sed -i 's/^line 40$/USER1/' c");
+        check_from(
+            &begun,
+            [
+                ("a shell takes the mark off", case(&[('a', OFF), BESIDE], "AGENT2 ", " M c", Leaves("USER1 "))),
+                ("and changes it", case(&[('a', OFF), EDIT], "AGENT1 ", " M c", Leaves("USER1 "))),
+                ("the user takes it off", case(&[LOOKS, ('u', OFF), EDIT], "AGENT1 ", " M c", Leaves("USER1 "))),
+                (
+                    "and saves more in it",
+                    case(
+                        &[LOOKS, ('u', OFF), ('u', "sed -i 's/^line 50$/USER2/' c"), EDIT],
+                        "AGENT1 ",
+                        " M c",
+                        Leaves("USER1 USER2 "),
+                    ),
+                ),
+                (
+                    "both change one line",
+                    case(
+                        &[('a', OFF), ('e', "c sed -i 's/^USER1$/AGENT1/' c"), BESIDE],
+                        "AGENT2 ",
+                        " M c",
+                        Leaves("USER1 "),
+                    ),
+                ),
+                ("nobody takes it off", case(&[EDIT, BESIDE], "AGENT2 ", "", Leaves("USER1 "))),
+            ],
+        );
+    }
+}
+
+const SAVES: (char, &str) = ('u', "sed -i 's/^line 5$/USER1/' a");
+const COMMITS: (char, &str) = ('u', "sed -i 's/^line 5$/USER1/' a; git commit -qam mine");
+
+#[test]
+fn a_session_that_only_looked_has_told_of_its_calls() {
+    check_from(
+        "true",
+        [
+            ("it read", case(&[('r', "F"), ('p', ""), SAVES], "", " M a", Nothing)),
+            ("it ran something", case(&[LOOKS, ('p', ""), SAVES], "", " M a", Nothing)),
+            ("the user commits", case(&[LOOKS, ('p', ""), COMMITS], "USER1 ", "", Nothing)),
+            ("twice", case(&[LOOKS, ('p', ""), LOOKS, ('p', ""), ('p', ""), SAVES], "", " M a", Nothing)),
+        ],
+    );
+}
+
+/// What is over the limits and was made or saved by the user in the middle of a turn.
+#[test]
+fn what_the_user_made_or_saved_over_the_limits_is_freed_by_no_gc() {
+    let begun = "git config oxundo.maxFileSize 1k; seq 2000 >o; echo USER1 >>o";
+    let stories: [(&str, Story<'_>); 4] = [
+        (
+            "saved in a directory that a call has made",
+            &[
+                BESIDE,
+                ('a', "mkdir build; seq 30 >build/z; echo AGENT1 >>build/z"),
+                ('u', "sleep 1.1; echo USER1 >build/mine; rm o; sleep 1.1"),
+                BESIDE,
+            ],
+        ),
+        (
+            "saved in a large file that a call has made",
+            &[BESIDE, MAKES, ('u', "sleep 1.1; sed -i 1s/.*/USER1/ n; rm o; sleep 1.1"), BESIDE],
+        ),
+        ("moved by a call and saved by a rename", &[('a', "mv o n"), ('e', "n sed -i 3s/.*/AGENT1/ n")]),
+        (
+            "a directory of theirs, in which a call makes a file",
+            &[BESIDE, ('u', "rm o; mkdir build; echo USER1 >build/mine"), ('e', "build/z echo AGENT1 >build/z")],
+        ),
+    ];
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = told_from(begun, story);
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        for _ in 0..3 {
+            repo.agent("echo more >>a");
+        }
+        repo.oxundo(["gc", "--keep", "0s"]).success();
+        let found = repo.sh("cat $(find . -type f ! -path './.git/objects/*') | grep -c '^USER1$' || true");
+        assert_ne!(found.trim(), "0", "what the user wrote is somewhere still");
+    });
+}
