@@ -299,7 +299,7 @@ impl Choice {
             |path: &BString| changed.files.get(path).is_some_and(|change| change.from.is_none() && change.to.is_some());
         let ignored = ignored_now(view.repo, paths.iter().copied().filter(|path| is_new(path)))?;
         let secrets = view.config().secrets()?;
-        let hidden = Hidden::find(view, &since.before, changed, &paths)?;
+        let hidden = Hidden::find(view, (&since.before, &capture.checkpoint), changed, &paths)?;
         let mut choice = Self { parts: users_too(view, since, &hidden, &mut paths, head_tree)?, ..Self::default() };
         let moved = moved_untracked(view.repo, changed, start, head_tree)?;
         for path in paths {

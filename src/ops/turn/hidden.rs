@@ -20,9 +20,22 @@ struct Was {
 }
 
 impl Hidden {
-    /// Those of these, of which `before` is how the turn found them, that had something which is not committed.
-    pub fn find(view: &View<'_>, before: &Checkpoint, changed: &Delta, paths: &BTreeSet<&BString>) -> Result<Self> {
+    /// Those of these that had something which is not committed. Who has staged one, or taken it out of the index, means all of it.
+    pub fn find(
+        view: &View<'_>,
+        (before, after): (&Checkpoint, &Checkpoint),
+        changed: &Delta,
+        paths: &BTreeSet<&BString>,
+    ) -> Result<Self> {
         let checkpoints = Checkpoints::new(view.repo);
+        let staged = |state: &Checkpoint, path: &BString| checkpoints.entries_of(&state.index, path.as_bstr());
+        let is_staged = |old: &BString, new: &BString| {
+            let (was, mut now) = (staged(before, old)?, staged(after, new)?);
+            if now.is_empty() {
+                now = staged(after, old)?;
+            }
+            Ok::<_, anyhow::Error>(!now.iter().any(|now| was.iter().any(|was| was.id == now.id)))
+        };
         let mut found = BTreeMap::new();
         if before.index.special.is_empty() {
             return Ok(Self(found));
@@ -39,13 +52,18 @@ impl Hidden {
         let is_gone = |path: &BString| changed.files.get(path).is_some_and(|change| change.to.is_none());
         if found.keys().any(is_gone) {
             for (new, old) in checkpoints.surely_came_from(&changed.files)? {
-                if let Some(Was { name, file }) = found.remove(&old) {
-                    found.insert(new, Was { name, file });
+                if let Some(was) = found.remove(&old) {
+                    found.insert(new, was);
                 }
             }
         }
-        found.retain(|path, _| paths.contains(path));
-        Ok(Self(found))
+        let mut hidden = BTreeMap::new();
+        for (path, was) in found.into_iter().filter(|(path, _)| paths.contains(path)) {
+            if !is_staged(&was.name, &path)? {
+                hidden.insert(path, was);
+            }
+        }
+        Ok(Self(hidden))
     }
 
     /// Whose a path is, with what of it is to be committed; none where it is no such file. `goal` is what undo of the turn leads to.
