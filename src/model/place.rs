@@ -1,6 +1,7 @@
 //! Where HEAD stands on the timeline: the last turn done there, and those that redo would bring back. Commits decide,
 //! not the branch's name. A turn that moved HEAD is done where the commit that it ended on is in HEAD's history; turns
-//! that moved no ref stand directly above the last such turn below them, and go with it. Files never decide.
+//! that moved no ref stand directly above the last such turn below them, and go with it: up too, where HEAD gains the commit of
+//! an older turn that was elsewhere. Files never decide.
 //!
 //! ```text
 //!          1 ◀── 2 ◀── g ◀── 3        each turn knows the one below it; g moved no ref
@@ -131,6 +132,28 @@ pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
         at = node.previous;
     }
     Ok(None)
+}
+
+/// Which turns go up with HEAD, the lowest first, where its history has gained the end of an older turn that is not below
+/// them: those that moved no ref and were done last.
+pub fn rising(top: u64, gained: Found, read: &Read<'_>) -> Result<Vec<u64>> {
+    let (mut rising, mut at) = (Vec::new(), Some(top));
+    while let Some(turn) = at.filter(|turn| *turn > gained.turn) {
+        let node = read(turn)?;
+        // Of what is between them the line would know nothing any more.
+        if node.moved() || rising.len() == FAR {
+            return Ok(Vec::new());
+        }
+        rising.push(turn);
+        at = node.previous;
+    }
+    rising.reverse();
+    Ok(rising)
+}
+
+/// Whether a line's last turn that moved HEAD is the one that was found.
+pub fn is_base(top: Option<u64>, found: Option<Found>, read: &Read<'_>) -> Result<bool> {
+    fits(base_of(top, read)?, found, read)
 }
 
 /// Decides where HEAD stands, by the nearest end of a turn in its history.
@@ -368,6 +391,26 @@ mod tests {
         assert_eq!(top(stack(3, &[]), stack(1, &[])), Some(1), "gone back with git");
         assert_eq!(top(stack(1, &[]), stack(3, &[])), Some(3), "and forth");
         assert_eq!(top(stack(2, &[3]), stack(3, &[])), Some(2), "above it all is the same");
+    }
+
+    #[test]
+    fn what_moved_no_ref_and_is_newer_than_what_history_gained_goes_up_above_it() {
+        // 1 and 2 moved HEAD, each from where the first began; 3 and 4 did not; 5 did, above them.
+        let read = |turn: u64| {
+            let (from, to) = (Some(commit(100)), Some(commit(u8::try_from(turn)?)));
+            let previous = match turn {
+                1 | 2 => None,
+                3 => Some(1),
+                _ => Some(turn - 1),
+            };
+            let to = if matches!(turn, 3 | 4) { from } else { to };
+            Ok(Node { turn, previous, from, to, ..Node::default() })
+        };
+        let gained = |turn: u64| Found { turn, commit: commit(u8::try_from(turn).expect("small")) };
+        assert_eq!(rising(4, gained(2), &read).expect("read"), [3, 4]);
+        assert_eq!(rising(3, gained(2), &read).expect("read"), [3]);
+        assert!(rising(5, gained(2), &read).expect("read").is_empty(), "it has its own commit");
+        assert!(rising(4, gained(6), &read).expect("read").is_empty(), "what it gained is newer");
     }
 
     #[test]

@@ -78,9 +78,21 @@ pub struct Timeline {
     /// The turns, oldest first, whose changes were not all committed when they ended, and may be uncommitted still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<u64>,
+    /// The turns that moved no ref and have gone up with HEAD: they stand above others than those above which they were made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lifted: BTreeMap<u64, Lift>,
     /// What a newer release says beside all this: it is left alone.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
+}
+
+/// Where a turn stands that has gone up with HEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lift {
+    /// The turn below it.
+    pub previous: u64,
+    /// How many turns stand there, with it.
+    pub depth: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -103,6 +115,7 @@ impl Default for Timeline {
             pins: Vec::new(),
             held: Vec::new(),
             uncommitted: Vec::new(),
+            lifted: BTreeMap::new(),
             others: BTreeMap::new(),
         }
     }

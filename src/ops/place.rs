@@ -8,7 +8,8 @@ use crate::git::refs::evidence::Was;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::{Found, Node, Place, Recorded, base_of, decide};
+use crate::model::place::{Found, Node, Place, Recorded, Stack, base_of, decide, is_base, rising};
+use crate::model::timeline::Lift;
 use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
@@ -28,6 +29,40 @@ pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
         place.undone = line_above(timeline, place.top, head)?;
     }
     Ok(place)
+}
+
+/// Where HEAD has moved since the timeline was written, has those turns that moved no ref stand where they do now: where its history
+/// has only grown they stay the last ones done, and what they went up above may be gone from it again.
+pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
+    let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
+    let recorded = timeline.state.recorded(head);
+    let has_moved = at.commit != head.commit || !recorded.is_here;
+    let Some(top) = recorded.last.top.filter(|_| has_moved && timeline.state.open.is_none()) else { return Ok(()) };
+    if timeline.node(top)?.moved() {
+        return Ok(());
+    }
+    let found = nearest(timeline.repo, timeline, &recorded, head, commit)?;
+    let stands = |timeline: &Stored<'_>| is_base(Some(top), found, &|turn| timeline.node(turn));
+    if stands(timeline)? {
+        return Ok(());
+    }
+    let lifted = std::mem::take(&mut timeline.state.lifted);
+    if lifted.is_empty() || !stands(timeline)? {
+        timeline.state.lifted = lifted;
+    }
+    let has_grown = || at.commit.map_or(Ok(true), |was| Objects::new(timeline.repo).is_ancestor(was, commit));
+    if let Some(found) = found.filter(|_| recorded.is_here)
+        && has_grown()?
+    {
+        let rising = rising(top, found, &|turn| timeline.node(turn))?;
+        let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);
+        for turn in rising {
+            depth += u64::from(!timeline.require_turn(turn)?.is_part());
+            timeline.state.lifted.insert(turn, Lift { previous, depth });
+            previous = turn;
+        }
+    }
+    Ok(())
 }
 
 /// The newest line of turns above one, the next one first. Above none, it is one that began where HEAD is: other history has none.
@@ -328,13 +363,17 @@ fn ends(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head:
     Ok(ends)
 }
 
-/// The ends of those that are not done here: undone ones, and the last ones of other lines; the newest first.
+/// The ends of those that are not done here: undone ones, and the last ones of other lines that moved HEAD; the newest first.
 fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> Result<Vec<End>> {
-    let undone = recorded.last.undone.iter().copied().take(NEAR_TURNS);
-    let others = recorded.here.iter().chain(&recorded.others).filter_map(|stack| stack.top).take(NEAR_TURNS);
+    let base = |stack: &Stack| base_of(stack.top, &|turn| timeline.node(turn));
+    let last = base(&recorded.last)?;
+    let here = recorded.here.as_ref().map(base).transpose()?.flatten();
+    let mut turns: Vec<u64> = recorded.last.undone.iter().copied().take(NEAR_TURNS).collect();
+    for stack in recorded.here.iter().chain(&recorded.others).take(NEAR_TURNS) {
+        turns.extend(base(stack)?.filter(|turn| Some(*turn) != last && !turns.contains(turn)));
+    }
     let mut ends = Vec::new();
-    let here = recorded.here.as_ref().and_then(|stack| stack.top);
-    for turn in undone.chain(others.filter(|top| Some(*top) != recorded.last.top)) {
+    for turn in turns {
         let end = End::of(objects, timeline.node(turn)?, Line::Other);
         // Where it ended on another's commit, that one says nothing of it.
         let is_its = |end: &End| Ok::<_, anyhow::Error>(timeline.require_turn(turn)?.knows(&end.found.commit));

@@ -53,11 +53,12 @@ impl<'r> View<'r> {
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         Index::new(repo).read_ahead();
         look_after(repo, heard)?;
-        let timeline = Timelines::new(repo).timeline()?;
+        let head = Refs::new(repo).head()?;
+        let timeline = standing(Timelines::new(repo).timeline()?, &head);
         Ok(Self {
             repo,
             timeline,
-            head: Refs::new(repo).head()?,
+            head,
             as_if_ended: None,
             as_if_present: None,
             takes_all_branches: false,
@@ -83,12 +84,13 @@ impl<'r> View<'r> {
     pub fn refreshed(self) -> Result<Self> {
         let is_same = Timelines::new(self.repo).tip()? == self.timeline.commit;
         let timeline = if is_same { self.timeline } else { Timelines::new(self.repo).timeline()? };
-        Ok(Self { head: Refs::new(self.repo).head()?, timeline, place: OnceCell::new(), ..self })
+        let head = Refs::new(self.repo).head()?;
+        Ok(Self { timeline: standing(timeline, &head), head, place: OnceCell::new(), ..self })
     }
 
     /// The timeline and HEAD are these from now on.
     pub fn became(&mut self, timeline: Stored<'r>, head: Head) {
-        (self.timeline, self.head, self.place) = (timeline, head, OnceCell::new());
+        (self.timeline, self.head, self.place) = (standing(timeline, &head), head, OnceCell::new());
     }
 
     /// Where HEAD stands on the timeline.
@@ -166,6 +168,12 @@ impl<'r> View<'r> {
     pub fn last_whole(&self) -> Result<Option<u64>> {
         last_whole(&self.timeline, self.top()?)
     }
+}
+
+/// The timeline as it stands where HEAD is. What cannot be read of it is said where it is needed.
+fn standing<'r>(mut timeline: Stored<'r>, head: &Head) -> Stored<'r> {
+    let _ = place::lift(&mut timeline, head);
+    timeline
 }
 
 /// As [`mend`]; where something is out of reach for now, this is only said.

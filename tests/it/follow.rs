@@ -420,6 +420,118 @@ fn ghost_turns_need_no_permission_from_history() {
     });
 }
 
+/// What makes a turn that moves no ref, which writes `new.txt`; and how the user brings an older turn's commit into HEAD's history.
+const GAINS: &[(&str, &str, &str)] = &[
+    (
+        "fast-forward",
+        "oxundo run --ghost -- sh -c 'echo new >new.txt; echo more >>README.txt'",
+        "git merge -q --ff-only old",
+    ),
+    (
+        "two turns",
+        "oxundo run --ghost -- sh -c 'echo more >>README.txt'; oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git merge -q old",
+    ),
+    (
+        "reset",
+        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git stash -qu; git reset -q --hard old; git stash pop -q",
+    ),
+    ("pull", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git pull -q . old"),
+    ("rebase", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git rebase -q --autostash old"),
+    ("pick", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git cherry-pick old >pick.log 2>&1; rm pick.log"),
+    (
+        "own commits",
+        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git merge -q old; git commit -q --allow-empty -m own",
+    ),
+    ("restore", "echo mine >>README.txt; oxundo restore 1:before -- README.txt", "git merge -q old"),
+    ("a secret alone", "oxundo run -- sh -c 'echo new >.env'", "git merge -q old"),
+    (
+        "merge",
+        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git add -A; git commit -qm own; git merge -q --no-edit old",
+    ),
+];
+
+#[test]
+fn what_moved_no_ref_stays_the_last_one_done_where_history_gains_an_older_turn() {
+    for on_its_branch in [true, false] {
+        check_all(GAINS.iter().map(|(name, turn, gain)| ((*name).to_owned(), (*turn, *gain))), |(turn, gain)| {
+            let repo = Sandbox::new();
+            repo.agent("echo old >old.txt");
+            repo.sh("git branch old; git reset -q --hard HEAD~1");
+            if !on_its_branch {
+                repo.sh("git switch -qc other");
+            }
+            repo.sh(turn);
+            repo.sh(gain);
+            let (gained, old) = (repo.copy(), told(&repo));
+            assert_eq!((old[0].as_str(), old[old.len() - 1].as_str()), (["2 done", "3 done"][old.len() - 2], "1 done"));
+            let newest = repo.log()[0]["turn"].clone();
+            let (head, undone) = (repo.head(), repo.json(["undo"]).1);
+            assert_eq!(undone["undone"], serde_json::json!([newest]), "{undone}");
+            repo.assert_absent("new.txt", "what it made is gone");
+            repo.assert_absent(".env", "and so is this");
+            repo.assert_file("old.txt", "old\n", "and what the user has brought here is not");
+            assert_eq!(repo.head(), head);
+            assert_eq!(told(&repo)[1..], old[1..], "the other one is the last one done now");
+            repo.oxundo(["redo"]).success();
+            repo.state().assert_is(&gained.state(), "redo takes it back");
+            assert_eq!(told(&repo), old);
+            repo.refuses(&["redo"], "nothing");
+            repo.agent("echo later >later.txt");
+            repo.undo();
+            repo.state().assert_is(&gained.state(), "undo of a later turn");
+            let all = repo.copy().json(["undo", "--to", "0"]);
+            assert!(
+                all.0 == 0
+                    || ["merge", "foreign", "rewritten"].contains(&all.1["error"]["code"].as_str().unwrap_or("")),
+                "{all:?}"
+            );
+            repo.assert_sound();
+        });
+    }
+}
+
+#[test]
+fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
+    let repo = Sandbox::new();
+    repo.agent("echo old >old.txt");
+    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    repo.turn(Mode::Ghost, "echo new >new.txt");
+    let before = repo.copy();
+    repo.sh("git merge -q --ff-only old");
+    repo.undo();
+    repo.redo();
+    repo.sh("oxundo describe 2 -m described; git reset -q --keep HEAD~1");
+    assert_eq!(told(&repo), ["2 done"]);
+    repo.state().assert_is(&before.state(), "as before");
+    repo.undo();
+    repo.assert_absent("new.txt", "undone");
+    assert_eq!(told(&repo), ["2 undone"]);
+}
+
+#[test]
+fn a_ghost_turn_that_is_rebased_with_the_turn_below_it_stays_the_last_one_done() {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -qc feature");
+    repo.agent("echo two >two.txt");
+    repo.turn(Mode::Ghost, "echo ghost >ghost.txt");
+    repo.sh("git add -A; git commit -qm own; git switch -q main");
+    repo.agent("echo main >main.txt");
+    repo.sh("git switch -q feature; git rebase -q main");
+    assert_eq!(told(&repo)[..2], ["3 done", "2 done"]);
+    repo.undo();
+    repo.assert_absent("ghost.txt", "the ghost turn's");
+    for file in ["one", "two", "main"] {
+        repo.assert_file(&format!("{file}.txt"), &format!("{file}\n"), "the others' stays");
+    }
+    let (_, reverted) = repo.json(["undo", "--revert"]);
+    assert_eq!(reverted["turns"], serde_json::json!([2]), "{reverted}");
+}
+
 #[test]
 fn a_ghost_turn_and_the_users_commit_of_the_same_file_are_merged() {
     let repo = Sandbox::new();

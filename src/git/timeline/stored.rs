@@ -95,8 +95,18 @@ impl<'r> Stored<'r> {
         Ok(turns)
     }
 
-    /// The record of a turn; `None` where there is none of this number.
+    /// The record of a turn, which stands where it does now; `None` where there is none of this number.
     pub fn find_turn(&self, number: u64) -> Result<Option<Turn>> {
+        let mut turn = self.as_made(number)?;
+        if let (Some(turn), Some(lift)) = (&mut turn, self.state.lifted.get(&number).filter(|at| at.previous < number))
+        {
+            (turn.previous, turn.depth) = (Some(lift.previous), lift.depth);
+        }
+        Ok(turn)
+    }
+
+    /// The record of a turn, which stands where it was made.
+    pub fn as_made(&self, number: u64) -> Result<Option<Turn>> {
         let damaged = |what: &str| Timelines::new(self.repo).corrupt(&format!("turn {number}: {what}"));
         let turn: Option<Turn> = (Objects::new(self.repo)
             .json_at(self.tree, &format!("{}/turn.json", turn_directory(number))))
@@ -201,7 +211,8 @@ impl<'r> Stored<'r> {
             Some(footing) => (footing.from, footing.to),
             None => (self.commit_at(number, Side::Before)?, self.commit_at(number, Side::After)?),
         };
-        let base = turn.footing.as_ref().map(|footing| footing.base);
+        let is_lifted = self.state.lifted.contains_key(&number);
+        let base = turn.footing.as_ref().map(|footing| footing.base).filter(|_| !is_lifted);
         let is_branch_alone = turn.began_branch() && turn.totals.files == 0;
         let (previous, dirty) = (turn.previous, turn.dirty_commit);
         Ok(Node { turn: number, previous, from, dirty, to, base, is_branch_alone })

@@ -13,7 +13,7 @@ use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::ReturnState;
 use crate::model::record::Record;
-use crate::model::timeline::{Timeline, VERSION};
+use crate::model::timeline::{Lift, Timeline, VERSION};
 use crate::model::turn::{FileChange, Note, Turn};
 use anyhow::Result;
 use gix::ObjectId;
@@ -33,9 +33,16 @@ pub struct Update<'repo> {
 }
 
 impl<'repo> Update<'repo> {
-    /// Adds a turn's record.
+    /// Adds a turn's record. Where it has gone up with HEAD, that is not part of it.
     pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let path = format!("{}/turn.json", turn_directory(turn.turn));
+        let is_lift = |lift: &Lift| (Some(lift.previous), lift.depth) == (turn.previous, turn.depth);
+        if self.state.lifted.get(&turn.turn).is_some_and(is_lift)
+            && let Some(Turn { previous, depth, .. }) = self.base.as_made(turn.turn)?
+        {
+            return self.put(path, serde_json::to_vec_pretty(&Turn { previous, depth, ..turn.clone() })?);
+        }
+        self.state.lifted.remove(&turn.turn);
         self.put(path, serde_json::to_vec_pretty(turn)?)
     }
 
@@ -135,6 +142,7 @@ impl<'repo> Update<'repo> {
 
     /// Removes a turn.
     pub fn remove_turn(&mut self, number: u64) {
+        self.state.lifted.retain(|turn, lift| *turn != number && lift.previous != number);
         self.entries.push((turn_directory(number), None));
     }
 
