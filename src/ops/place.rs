@@ -50,11 +50,14 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     if lifted.is_empty() || !stands(timeline)? {
         timeline.state.lifted = lifted;
     }
-    let has_grown = || at.commit.map_or(Ok(true), |was| Objects::new(timeline.repo).is_ancestor(was, commit));
-    if let Some(found) = found.filter(|_| recorded.is_here)
-        && has_grown()?
+    let (objects, read) = (Objects::new(timeline.repo), |turn| timeline.node(turn));
+    // Whatever the user has made of their own commits.
+    let base = base_of(Some(top), &read)?.map(read).transpose()?.and_then(|base| base.to);
+    if let Some(found) = found
+        && base.map_or(Ok(true), |base| objects.is_ancestor(base, commit))?
+        && has_come_along(&objects, timeline, &recorded, head)?
     {
-        let rising = rising(top, found, &|turn| timeline.node(turn))?;
+        let rising = rising(top, found, &read)?;
         let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);
         for turn in rising {
             depth += u64::from(!timeline.require_turn(turn)?.is_part());

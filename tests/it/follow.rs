@@ -420,37 +420,46 @@ fn ghost_turns_need_no_permission_from_history() {
     });
 }
 
-/// What makes a turn that moves no ref, which writes `new.txt`; and how the user brings an older turn's commit into HEAD's history.
+/// A ghost turn's, as the user goes on.
+const NEW: &str = "oxundo run --ghost -- sh -c 'echo new >new.txt'";
+
+/// What makes a turn that moves no ref, and how the user brings an older turn's commit into HEAD's history.
 const GAINS: &[(&str, &str, &str)] = &[
-    (
-        "fast-forward",
-        "oxundo run --ghost -- sh -c 'echo new >new.txt; echo more >>README.txt'",
-        "git merge -q --ff-only old",
-    ),
+    ("a tracked file", "oxundo run --ghost -- sh -c 'echo new >new.txt; echo more >>README.txt'", "git merge -q old"),
     (
         "two turns",
         "oxundo run --ghost -- sh -c 'echo more >>README.txt'; oxundo run --ghost -- sh -c 'echo new >new.txt'",
         "git merge -q old",
     ),
-    (
-        "reset",
-        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
-        "git stash -qu; git reset -q --hard old; git stash pop -q",
-    ),
-    ("pull", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git pull -q . old"),
-    ("rebase", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git rebase -q --autostash old"),
-    ("pick", "oxundo run --ghost -- sh -c 'echo new >new.txt'", "git cherry-pick old >pick.log 2>&1; rm pick.log"),
-    (
-        "own commits",
-        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
-        "git merge -q old; git commit -q --allow-empty -m own",
-    ),
+    ("reset", NEW, "git stash -qu; git reset -q --hard old; git stash pop -q"),
+    ("pull", NEW, "git pull -q . old"),
+    ("rebase", NEW, "git rebase -q --autostash old"),
+    ("pick", NEW, "git cherry-pick old >pick.log 2>&1; rm pick.log"),
+    ("own commits", NEW, "git merge -q old; git commit -q --allow-empty -m own"),
     ("restore", "echo mine >>README.txt; oxundo restore 1:before -- README.txt", "git merge -q old"),
     ("a secret alone", "oxundo run -- sh -c 'echo new >.env'", "git merge -q old"),
+    ("merge", NEW, "git add -A; git commit -qm own; git merge -q --no-edit old"),
+    ("renamed", NEW, "git branch -m renamed; git merge -q old"),
+    ("a new branch", NEW, "git switch -qc begun; git merge -q old"),
+    ("detached", NEW, "git switch -q --detach; git merge -q old"),
+    ("renamed after it", NEW, "git merge -q old; git branch -m renamed"),
+    ("a new branch after it", NEW, "git merge -q old; git switch -qc begun"),
+    ("detached after it", NEW, "git merge -q old; git switch -q --detach"),
+    ("switched along", NEW, "git switch -q old"),
     (
-        "merge",
-        "oxundo run --ghost -- sh -c 'echo new >new.txt'",
-        "git add -A; git commit -qm own; git merge -q --no-edit old",
+        "rebased own commit",
+        "git commit -q --allow-empty -m own; oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git rebase -q --autostash old",
+    ),
+    (
+        "pulled below own commit",
+        "echo 1 >own; git add own; git commit -qm own; oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git pull -q --rebase --autostash . old",
+    ),
+    (
+        "dropped own commit",
+        "git commit -q --allow-empty -m own; oxundo run --ghost -- sh -c 'echo new >new.txt'",
+        "git stash -qu; git reset -q --hard old; git stash pop -q",
     ),
 ];
 
