@@ -189,6 +189,9 @@ pub struct ToolCall {
     /// The time of files when it began, in nanoseconds.
     #[serde(skip)]
     pub clock: Option<u64>,
+    /// That when it was over.
+    #[serde(skip)]
+    pub clock_over: Option<u64>,
     /// What somebody else had left in the file that it names.
     #[serde(skip)]
     pub found: Option<FileState>,
@@ -267,8 +270,9 @@ impl CallMark {
 const OWN_WORK: i64 = 10;
 
 impl ToolCall {
-    fn end(&mut self, at: &str, place: usize) {
-        self.ended_at = Some(at.to_owned());
+    fn end(&mut self, mark: &CallMark, place: usize) {
+        self.ended_at = Some(mark.at.clone());
+        self.clock_over = mark.clock;
         self.told.1 = Some(place);
     }
 
@@ -369,6 +373,7 @@ impl Told {
             since_boot,
             beside,
             clock,
+            clock_over: None,
             found,
             gone,
             beyond,
@@ -392,7 +397,7 @@ impl Told {
         let (over, open): (Vec<usize>, Vec<usize>) = self.open.iter().copied().partition(ends);
         self.open = open;
         for at in over {
-            self.calls[at].end(&mark.at, place);
+            self.calls[at].end(mark, place);
             self.calls[at].ended_with_prompt = is_all;
             self.ended.push(at);
             self.unknown.push(at);
@@ -434,6 +439,12 @@ pub fn just_ended<'c>(calls: &'c [ToolCall], session: Option<&String>, tool: &To
 pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     let unknown = told.iter().filter(|call| call.is_unknown());
     unknown.map(|call| call.clock.unwrap_or_default()).min()
+}
+
+/// Whether none of all calls was in flight at a time of the clock of files.
+pub fn is_between(told: &[ToolCall], time: u64) -> bool {
+    told.iter()
+        .all(|call| call.clock.is_some_and(|began| time < began) || call.clock_over.is_some_and(|over| time > over))
 }
 
 /// Which index was looked at last as a whole.

@@ -156,6 +156,55 @@ fn a_session_that_only_looked_has_told_of_its_calls() {
     );
 }
 
+/// What is not captured, as a call moves it away, the user puts something in its place, and a call may go on with that.
+const IN_ITS_PLACE: &[(&str, &str, Story<'_>)] = &[
+    (
+        "an ignored file",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; cp s.ig kept.ig")],
+    ),
+    (
+        "and one more call",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), BESIDE],
+    ),
+    (
+        "a call writes in it",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), ('e', "s.ig echo AGENT1 >>s.ig")],
+    ),
+    (
+        "a large file",
+        "git config oxundo.maxFileSize 1k; seq 300 >big; echo USER1 >>big",
+        &[('a', "mv big big2"), ('u', "sleep .02; echo USER2 >big")],
+    ),
+    (
+        "a large one in the place of a large one",
+        "git config oxundo.maxFileSize 1k; seq 300 >big; echo USER1 >>big",
+        &[('a', "mv big big2"), ('u', "sleep .02; seq 1000 1300 >big; sleep .02"), ('e', "big echo AGENT1 >>big")],
+    ),
+];
+
+#[test]
+fn what_the_user_puts_in_the_place_of_what_a_call_moved_away_is_theirs() {
+    let cases = IN_ITS_PLACE.iter().map(|(name, begun, story)| ((*name).to_owned(), (*begun, *story)));
+    check_all(cases, |(begun, story)| {
+        let repo = told_from(begun, story);
+        let everything = repo.everything();
+        for args in [&["undo"][..], &["undo", "--revert"]] {
+            repo.refuses(args, "conflict");
+            repo.everything().assert_is(&everything, "nothing has changed");
+        }
+        let theirs = if begun.contains("big") { "big" } else { "s.ig" };
+        repo.sh(&format!("mv {theirs} .git/theirs"));
+        let after = repo.state();
+        repo.undo();
+        assert!(repo.read(theirs).ends_with(b"USER1\n"), "it is back under its name");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}
+
 /// What is over the limits and was made or saved by the user in the middle of a turn.
 #[test]
 fn what_the_user_made_or_saved_over_the_limits_is_freed_by_no_gc() {

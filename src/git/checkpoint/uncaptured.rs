@@ -105,11 +105,16 @@ impl Checkpoints<'_> {
         if turn.made.is_some() {
             return Ok(found);
         }
+        let began = &before.uncaptured;
         let mut before = Cow::Borrowed(before);
         if !end.between.is_empty() {
             before.to_mut().uncaptured.extend(end.between.clone());
         }
         let mut movers = Movers::new(*self, turn, &before);
+        // What has another in its place by now may have been moved away before that.
+        for (path, known) in began {
+            movers.known.entry(&known.file).or_insert(path);
+        }
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let directories = changed.directories.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some()).map(|(path, _)| path);

@@ -149,7 +149,7 @@ fn mark(repo: &Repo, part: &Participant, tool: &ToolUse, ends: bool) -> CallMark
         since_boot: Some(since_boot()),
         ends,
         beside: beside.unwrap_or_default(),
-        clock: (!ends).then(file_clock),
+        clock: Some(file_clock()),
         found: None,
         gone: false,
         beyond: false,

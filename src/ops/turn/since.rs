@@ -6,11 +6,15 @@ use crate::git::checkpoint::uncaptured::End;
 use crate::git::index::Index;
 use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::Side;
+use crate::git::worktree::Worktree;
+use crate::model::bytes::exact;
+use crate::model::call::is_between;
 use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
+use crate::ops::turn::gaps::is_users_end;
 use crate::ops::turn::meanwhile::{Ends, Theirs};
-use crate::ops::turn::{branches, goal_with_dirty_commit, with_dirty_commit};
+use crate::ops::turn::{branches, calls, goal_with_dirty_commit, with_dirty_commit};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -98,6 +102,7 @@ impl Since {
         let moves = checkpoints.moves(turn, &self.before, changed, end)?;
         (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);
         turn.came.extend(self.made.clone());
+        leave_placed_by_user(view, turn)?;
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         Ok(())
     }
@@ -138,4 +143,18 @@ impl Since {
         let turn = Turn { came: self.made.clone(), ..turn.clone() };
         Checkpoints::new(view.repo).delta(&turn, &self.start, &self.capture.checkpoint)
     }
+}
+
+/// What came to be between calls, in the place of what one has moved away, the user has put there.
+fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn) -> Result<()> {
+    if turn.placed.is_empty() {
+        return Ok(());
+    }
+    let (told, worktree) = (calls::in_open_turn(view.repo), Worktree::new(view.repo));
+    if is_users_end(view.repo, &view.timeline, turn, &told)? {
+        let born = |path: &String| worktree.identity(exact::decode(path)?.as_bstr())?.born;
+        let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(&told, born);
+        turn.placed.retain(|path, _| !born(path).is_some_and(is_theirs));
+    }
+    Ok(())
 }
