@@ -19,7 +19,7 @@
 use anyhow::Result;
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many turns the recorded line is followed down.
 const FAR: usize = 1024;
@@ -34,6 +34,18 @@ pub struct Stack {
     /// Those of them that the user took off with git: their files may be there still.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub by_hand: BTreeSet<u64>,
+    /// The turns that moved no ref and have gone up with the branch: they stand above others than those above which they were made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lifted: BTreeMap<u64, Lift>,
+}
+
+/// Where a turn stands that has gone up with HEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lift {
+    /// The turn below it.
+    pub previous: u64,
+    /// How many turns stand there, with it.
+    pub depth: u64,
 }
 
 /// A turn, as far as it matters here.
@@ -106,7 +118,7 @@ pub struct Place {
 impl Place {
     /// As it was recorded.
     pub fn of(stack: &Stack) -> Self {
-        let Stack { top, undone, by_hand } = stack.clone();
+        let Stack { top, undone, by_hand, .. } = stack.clone();
         Self { top, undone, by_hand }
     }
 
@@ -114,7 +126,7 @@ impl Place {
     pub fn to_stack(&self) -> Stack {
         let Self { top, undone, mut by_hand } = self.clone();
         by_hand.retain(|turn| undone.contains(turn));
-        Stack { top, undone, by_hand }
+        Stack { top, undone, by_hand, lifted: BTreeMap::new() }
     }
 }
 
@@ -308,7 +320,7 @@ mod tests {
     }
 
     fn stack(top: u64, undone: &[u64]) -> Stack {
-        Stack { top: Some(top).filter(|top| *top != 0), undone: undone.to_vec(), by_hand: BTreeSet::new() }
+        Stack { top: Some(top).filter(|top| *top != 0), undone: undone.to_vec(), ..Stack::default() }
     }
 
     fn on_its_branch(last: Stack) -> Recorded {

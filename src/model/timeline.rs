@@ -9,7 +9,7 @@
 //! A turn that others were made instead of is in no list, and still known by its number, until it expires.
 
 use crate::model::checkpoint::{Head, UsualModes, hex, hex_option};
-use crate::model::place::{Place, Recorded, Stack};
+use crate::model::place::{Lift, Place, Recorded, Stack};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,21 +78,12 @@ pub struct Timeline {
     /// The turns, oldest first, whose changes were not all committed when they ended, and may be uncommitted still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<u64>,
-    /// The turns that moved no ref and have gone up with HEAD: they stand above others than those above which they were made.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Those of HEAD's branch that have gone up with it, as its stack has them once this is written.
+    #[serde(skip)]
     pub lifted: BTreeMap<u64, Lift>,
     /// What a newer release says beside all this: it is left alone.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
-}
-
-/// Where a turn stands that has gone up with HEAD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lift {
-    /// The turn below it.
-    pub previous: u64,
-    /// How many turns stand there, with it.
-    pub depth: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -159,7 +150,7 @@ impl Timeline {
 
     /// HEAD stands here now, and this is done and undone.
     pub fn stand(&mut self, head: &Head, place: &Place) {
-        self.stacks.insert(head.stack().to_owned(), place.to_stack());
+        self.stacks.insert(head.stack().to_owned(), Stack { lifted: self.lifted.clone(), ..place.to_stack() });
         self.tidy();
         let at = || Standing { stack: head.stack().to_owned(), commit: head.commit };
         self.at = (!self.stacks.is_empty()).then(at);
@@ -169,7 +160,7 @@ impl Timeline {
     pub fn stand_everywhere(&mut self, was: &Place, now: &Place) {
         for stack in self.stacks.values_mut().filter(|stack| stack.top == was.top) {
             if stack.undone == was.undone {
-                *stack = now.to_stack();
+                *stack = Stack { lifted: std::mem::take(&mut stack.lifted), ..now.to_stack() };
             }
             stack.top = now.top;
         }

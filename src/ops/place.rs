@@ -8,11 +8,10 @@ use crate::git::refs::evidence::Was;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::{Found, Node, Place, Recorded, Stack, base_of, decide, is_base, rising};
-use crate::model::timeline::Lift;
+use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, is_base, rising};
 use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
-use anyhow::Result;
+use anyhow::{Error, Result};
 use gix::ObjectId;
 use std::collections::HashSet;
 
@@ -31,41 +30,73 @@ pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
     Ok(place)
 }
 
-/// Where HEAD has moved since the timeline was written, has those turns that moved no ref stand where they do now: where its history
-/// has only grown they stay the last ones done, and what they went up above may be gone from it again.
+/// Has those turns that moved no ref stand where they do now. Where HEAD has moved since the timeline was written, and its history has
+/// only gained something, they stay the last ones done; and what they went up above may be gone from it again.
 pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
+    timeline.state.lifted.clear();
     let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
     let recorded = timeline.state.recorded(head);
+    timeline.state.lifted.clone_from(&recorded.last.lifted);
     let has_moved = at.commit != head.commit || !recorded.is_here;
-    let Some(top) = recorded.last.top.filter(|_| has_moved && timeline.state.open.is_none()) else { return Ok(()) };
-    if timeline.node(top)?.moved() {
+    if !has_moved || timeline.state.open.is_some() {
+        return Ok(());
+    }
+    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
+    let mut is_any = false;
+    for line in own.into_iter().chain([&recorded.last]) {
+        is_any |= !line.lifted.is_empty()
+            || line.top.map_or(Ok(false), |top| Ok::<_, Error>(!timeline.node(top)?.moved()))?;
+    }
+    if !is_any {
         return Ok(());
     }
     let found = nearest(timeline.repo, timeline, &recorded, head, commit)?;
-    let stands = |timeline: &Stored<'_>| is_base(Some(top), found, &|turn| timeline.node(turn));
-    if stands(timeline)? {
+    if let Some(own) = own
+        && lift_on(timeline, own, (commit, found), || Ok(true))?
+    {
         return Ok(());
     }
-    let lifted = std::mem::take(&mut timeline.state.lifted);
-    if lifted.is_empty() || !stands(timeline)? {
-        timeline.state.lifted = lifted;
+    let (repo, before) = (timeline.repo, timeline.clone());
+    let has_come_along = || has_come_along(&Objects::new(repo), &before, &recorded, head);
+    lift_on(timeline, &recorded.last, (commit, found), has_come_along).map(drop)
+}
+
+/// As [`lift`], of what is done on one line, if HEAD has come along from it. Tells whether that stands where HEAD is.
+fn lift_on(
+    timeline: &mut Stored<'_>,
+    line: &Stack,
+    (head, found): (ObjectId, Option<Found>),
+    has_come_along: impl FnOnce() -> Result<bool>,
+) -> Result<bool> {
+    let Some(top) = line.top else { return Ok(false) };
+    timeline.state.lifted.clone_from(&line.lifted);
+    let has_end = |timeline: &Stored<'_>, turn: Option<u64>| -> Result<bool> {
+        let base = base_of(turn, &|turn| timeline.node(turn))?.map(|base| timeline.node(base)).transpose()?;
+        let end = base.and_then(|base| base.to);
+        end.map_or(Ok(true), |end| Objects::new(timeline.repo).is_ancestor(end, head))
+    };
+    let stands = |timeline: &Stored<'_>| is_base(Some(top), found, &|turn| timeline.node(turn));
+    let mut is_there = stands(timeline)?;
+    let below = line.lifted.values().next().map(|lift| lift.previous);
+    if !is_there && !has_end(timeline, below)? {
+        timeline.state.lifted.clear();
+        is_there = stands(timeline)?;
     }
-    let (objects, read) = (Objects::new(timeline.repo), |turn| timeline.node(turn));
+    if timeline.node(top)?.moved() {
+        return Ok(is_there && !line.lifted.is_empty());
+    }
+    let Some(found) = found.filter(|_| !is_there) else { return Ok(is_there) };
     // Whatever the user has made of their own commits.
-    let base = base_of(Some(top), &read)?.map(read).transpose()?.and_then(|base| base.to);
-    if let Some(found) = found
-        && base.map_or(Ok(true), |base| objects.is_ancestor(base, commit))?
-        && has_come_along(&objects, timeline, &recorded, head)?
-    {
-        let rising = rising(top, found, &read)?;
-        let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);
-        for turn in rising {
-            depth += u64::from(!timeline.require_turn(turn)?.is_part());
-            timeline.state.lifted.insert(turn, Lift { previous, depth });
-            previous = turn;
-        }
+    if !has_end(timeline, Some(top))? || !has_come_along()? {
+        return Ok(false);
     }
-    Ok(())
+    let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);
+    for turn in rising(top, found, &|turn| timeline.node(turn))? {
+        depth += u64::from(!timeline.require_turn(turn)?.is_part());
+        timeline.state.lifted.insert(turn, Lift { previous, depth });
+        previous = turn;
+    }
+    Ok(previous != found.turn)
 }
 
 /// The newest line of turns above one, the next one first. Above none, it is one that began where HEAD is: other history has none.
@@ -379,7 +410,7 @@ fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> 
     for turn in turns {
         let end = End::of(objects, timeline.node(turn)?, Line::Other);
         // Where it ended on another's commit, that one says nothing of it.
-        let is_its = |end: &End| Ok::<_, anyhow::Error>(timeline.require_turn(turn)?.knows(&end.found.commit));
+        let is_its = |end: &End| Ok::<_, Error>(timeline.require_turn(turn)?.knows(&end.found.commit));
         if let Some(end) = end
             && (Some(turn) == here || is_its(&end)?)
         {

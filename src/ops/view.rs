@@ -53,12 +53,11 @@ impl<'r> View<'r> {
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         Index::new(repo).read_ahead();
         look_after(repo, heard)?;
-        let head = Refs::new(repo).head()?;
-        let timeline = standing(Timelines::new(repo).timeline()?, &head);
+        let now = Refs::new(repo).head()?;
         Ok(Self {
             repo,
-            timeline,
-            head,
+            timeline: standing(Timelines::new(repo).timeline()?, &now),
+            head: now,
             as_if_ended: None,
             as_if_present: None,
             takes_all_branches: false,

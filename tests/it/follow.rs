@@ -1,6 +1,7 @@
 //! The timeline follows the commits: whatever the user does with git's own commands between the turns, where HEAD stands
 //! decides which are done. Real git makes the states that undo and redo must come to.
 
+use crate::copied::told_from;
 use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
 use serde_json::Value;
 
@@ -503,6 +504,34 @@ fn what_moved_no_ref_stays_the_last_one_done_where_history_gains_an_older_turn()
     }
 }
 
+/// Before a turn, and in its middle.
+const BROUGHT: &[(&str, &str, &str, &[u64])] = &[
+    ("merged", "true", "git merge -q old", &[2, 1]),
+    ("above a ghost turn", NEW, "git merge -q old", &[3, 2, 1]),
+    ("with own commits", "true", "git commit -q --allow-empty -m own; git rebase -q --autostash old", &[2, 1]),
+    ("own commits alone", NEW, "git commit -q --allow-empty -m own", &[3, 2]),
+];
+
+#[test]
+fn what_the_user_brings_in_the_middle_of_a_turn_is_below_it() {
+    for mode in ["commit", "ghost"] {
+        check_all(BROUGHT.iter().map(|case| (case.0.to_owned(), *case)), |(_, before, brought, wanted)| {
+            let begun = format!(
+                "oxundo run -- sh -c 'echo old >old.txt'; git branch old; git reset -q --hard HEAD~1
+                git config oxundo.mode {mode}; {before}"
+            );
+            let repo = told_from(&begun, &[('e', "F echo AGENT1 >>F"), ('u', brought), ('e', "a echo AGENT2 >>a")]);
+            let done: Vec<u64> = repo.log().iter().filter_map(|turn| turn["turn"].as_u64()).collect();
+            assert_eq!(done, *wanted);
+            for turn in &wanted[..wanted.len() - 1] {
+                assert_eq!(repo.json(["undo"]).1["undone"], serde_json::json!([turn]));
+            }
+            assert!(!repo.sh("cat F a").contains("AGENT"), "they are undone");
+            repo.assert_sound();
+        });
+    }
+}
+
 #[test]
 fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
     let repo = Sandbox::new();
@@ -522,6 +551,64 @@ fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
 }
 
 #[test]
+fn a_turn_on_another_branch_leaves_those_where_they_are_that_went_up() {
+    for writes in ["true", "oxundo undo; oxundo redo"] {
+        let repo = Sandbox::new();
+        repo.agent("echo old >old.txt");
+        repo.sh("git branch old; git reset -q --hard HEAD~1; git branch other");
+        repo.turn(Mode::Ghost, "echo new >new.txt");
+        repo.sh(&format!("git add -A; git commit -qm own; git merge -q --no-edit old; {writes}; git switch -q other"));
+        repo.agent("echo 3 >3.txt");
+        repo.sh("git switch -q main");
+        assert_eq!(repo.json(["undo"]).1["undone"], serde_json::json!([2]));
+        repo.assert_absent("new.txt", "undone");
+        repo.refuses(&["undo"], "merge");
+        repo.redo();
+        repo.sh("git switch -q other");
+        repo.undo();
+        repo.assert_absent("3.txt", "the turn of that branch");
+    }
+}
+
+#[test]
+fn what_moved_no_ref_stays_where_the_user_goes_back_to_before_what_it_went_up_above() {
+    let repo = Sandbox::new();
+    repo.agent("echo old >old.txt");
+    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    repo.turn(Mode::Ghost, "echo new >new.txt");
+    repo.sh("git add -A; git commit -qm own; git merge -q --no-edit old");
+    repo.agent("echo 3 >3.txt");
+    repo.sh("git reset -q --hard HEAD~2");
+    assert_eq!(told(&repo)[1], "2 done");
+    repo.undo();
+    repo.assert_absent("new.txt", "undone");
+    let repo = Sandbox::new();
+    repo.agent("echo old >old.txt");
+    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    repo.turn(Mode::Ghost, "echo new >new.txt");
+    repo.sh("git merge -q old; oxundo describe 2 -m x; git stash -qu; git reset -q --hard HEAD~1; git stash pop -q");
+    assert_eq!(told(&repo), ["2 done"]);
+}
+
+#[test]
+fn what_moved_no_ref_stays_where_one_of_two_gained_turns_is_gone_again() {
+    for writes in ["true", "oxundo undo; oxundo redo"] {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc old");
+        repo.agent("echo one >one.txt");
+        repo.agent("echo two >two.txt");
+        repo.sh("git switch -q main");
+        repo.turn(Mode::Ghost, "echo new >new.txt");
+        repo.sh(&format!("git merge -q old; {writes}; git stash -qu; git reset -q --hard HEAD~1; git stash pop -q"));
+        assert_eq!(told(&repo), ["3 done", "1 done"]);
+        repo.undo();
+        repo.assert_absent("new.txt", "undone");
+        repo.undo();
+        repo.assert_absent("one.txt", "undone");
+    }
+}
+
+#[test]
 fn a_ghost_turn_that_is_rebased_with_the_turn_below_it_stays_the_last_one_done() {
     let repo = Sandbox::new();
     repo.agent("echo one >one.txt");
@@ -535,7 +622,7 @@ fn a_ghost_turn_that_is_rebased_with_the_turn_below_it_stays_the_last_one_done()
     repo.undo();
     repo.assert_absent("ghost.txt", "the ghost turn's");
     for file in ["one", "two", "main"] {
-        repo.assert_file(&format!("{file}.txt"), &format!("{file}\n"), "the others' stays");
+        repo.assert_file(&format!("{file}.txt"), format!("{file}\n"), "the others' stays");
     }
     let (_, reverted) = repo.json(["undo", "--revert"]);
     assert_eq!(reverted["turns"], serde_json::json!([2]), "{reverted}");

@@ -11,9 +11,10 @@ use crate::git::timeline::stored::{
 use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::Checkpoint;
+use crate::model::place::Lift;
 use crate::model::plan::ReturnState;
 use crate::model::record::Record;
-use crate::model::timeline::{Lift, Timeline, VERSION};
+use crate::model::timeline::{Timeline, VERSION};
 use crate::model::turn::{FileChange, Note, Turn};
 use anyhow::Result;
 use gix::ObjectId;
@@ -142,7 +143,10 @@ impl<'repo> Update<'repo> {
 
     /// Removes a turn.
     pub fn remove_turn(&mut self, number: u64) {
-        self.state.lifted.retain(|turn, lift| *turn != number && lift.previous != number);
+        let stacks = self.state.stacks.values_mut().map(|stack| &mut stack.lifted);
+        for lifted in stacks.chain([&mut self.state.lifted]) {
+            lifted.retain(|turn, lift| *turn != number && lift.previous != number);
+        }
         self.entries.push((turn_directory(number), None));
     }
 

@@ -14,7 +14,7 @@ use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::platform::{exact_clock, is_past_on_file_clock};
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
-use crate::model::checkpoint::{Checkpoint, Delta, branch_changes};
+use crate::model::checkpoint::{Checkpoint, Delta, Head, branch_changes};
 use crate::model::merge::{Cause, Edits, Merged};
 use crate::model::place::Node;
 use crate::model::place::{Place, base_of};
@@ -328,11 +328,17 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
         let closed = Timeline { open: None, at: None, ..state.clone() };
         there.became(Stored { state: closed, ..view.timeline.clone() }, after.head.clone());
     }
+    // What the user brought to it in the middle, as by a merge, is below it.
+    if let Some(onto) = turn.onto.filter(|_| !starts && !is_on_another) {
+        let head = Head { commit: Some(onto), ..before.head.clone() };
+        there.became(Stored { state: Timeline { open: None, ..state.clone() }, ..view.timeline.clone() }, head);
+    }
+    state.lifted.clone_from(&there.timeline.state.lifted);
     let place = there.place()?;
-    let node = |number| view.timeline.node(number);
+    let node = |number| there.timeline.node(number);
     let base = if from == to { base_of(place.top, &node)?.unwrap_or(0) } else { turn.turn };
     turn.previous = place.top;
-    let below = place.top.map(|below| view.timeline.require_turn(below)).transpose()?;
+    let below = place.top.map(|below| there.timeline.require_turn(below)).transpose()?;
     let back_to = switched.then(|| began.top.unwrap_or(0));
     let back_at = match &below {
         _ if switched && began.top != place.top => Some(turn.turn),
