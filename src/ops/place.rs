@@ -235,7 +235,8 @@ fn end_of(repo: &Repo, timeline: &Stored<'_>, notes: &[Note]) -> Result<Option<F
     let mut numbers: Vec<u64> = notes.iter().filter(|note| note.worktree == worktree).map(|note| note.turn).collect();
     numbers.sort_unstable();
     for number in numbers.into_iter().rev() {
-        let Some(turn) = timeline.find_turn(number)? else { continue };
+        // One that is open has no end yet.
+        let Some(turn) = timeline.find_turn(number)?.filter(|turn| turn.ended_at.is_some()) else { continue };
         let node = timeline.node(number)?;
         let ended_on = |id: ObjectId| node.moved() && node.to == Some(id) && turn.knows(&id);
         let original = notes.iter().find(|note| note.turn == number && ended_on(note.commit));

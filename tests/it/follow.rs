@@ -435,7 +435,6 @@ const GAINS: &[(&str, &str, &str)] = &[
     ("reset", NEW, "git stash -qu; git reset -q --hard old; git stash pop -q"),
     ("pull", NEW, "git pull -q . old"),
     ("rebase", NEW, "git rebase -q --autostash old"),
-    ("pick", NEW, "git cherry-pick old >pick.log 2>&1; rm pick.log"),
     ("own commits", NEW, "git merge -q old; git commit -q --allow-empty -m own"),
     ("restore", "echo mine >>README.txt; oxundo restore 1:before -- README.txt", "git merge -q old"),
     ("a secret alone", "oxundo run -- sh -c 'echo new >.env'", "git merge -q old"),
