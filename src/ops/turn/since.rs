@@ -7,6 +7,7 @@ use crate::git::index::Index;
 use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
+use crate::git::worktree::identity::Identity;
 use crate::model::bytes::exact;
 use crate::model::call::is_between;
 use crate::model::checkpoint::{Checkpoint, Delta};
@@ -152,7 +153,10 @@ fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn) -> Result<()> {
     }
     let (told, worktree) = (calls::in_open_turn(view.repo), Worktree::new(view.repo));
     if is_users_end(view.repo, &view.timeline, turn, &told)? {
-        let born = |path: &String| worktree.identity(exact::decode(path)?.as_bstr())?.born;
+        // Another machine may have a clock of its own.
+        let device = worktree.local_device();
+        let is_local = |found: &Identity| Some(found.device) == device;
+        let born = |path: &String| worktree.identity(exact::decode(path)?.as_bstr()).filter(is_local)?.born;
         let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(&told, born);
         turn.placed.retain(|path, _| !born(path).is_some_and(is_theirs));
     }
