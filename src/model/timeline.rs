@@ -166,6 +166,11 @@ impl Timeline {
         }
     }
 
+    /// The turns that have gone up with HEAD, of each branch.
+    pub fn all_lifted(&mut self) -> impl Iterator<Item = &mut BTreeMap<u64, Lift>> {
+        self.stacks.values_mut().map(|stack| &mut stack.lifted).chain([&mut self.lifted])
+    }
+
     /// Keeps a commit alive.
     pub fn pin(&mut self, id: ObjectId) {
         if let Err(at) = self.pins.binary_search(&Pin(id)) {

@@ -421,6 +421,14 @@ fn ghost_turns_need_no_permission_from_history() {
     });
 }
 
+/// Where the commit of a turn is on `old` alone, above HEAD.
+fn with_older() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.agent("echo old >old.txt");
+    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    repo
+}
+
 /// A ghost turn's, as the user goes on.
 const NEW: &str = "oxundo run --ghost -- sh -c 'echo new >new.txt'";
 
@@ -467,17 +475,16 @@ const GAINS: &[(&str, &str, &str)] = &[
 fn what_moved_no_ref_stays_the_last_one_done_where_history_gains_an_older_turn() {
     for on_its_branch in [true, false] {
         check_all(GAINS.iter().map(|(name, turn, gain)| ((*name).to_owned(), (*turn, *gain))), |(turn, gain)| {
-            let repo = Sandbox::new();
-            repo.agent("echo old >old.txt");
-            repo.sh("git branch old; git reset -q --hard HEAD~1");
+            let repo = with_older();
             if !on_its_branch {
                 repo.sh("git switch -qc other");
             }
             repo.sh(turn);
             repo.sh(gain);
             let (gained, old) = (repo.copy(), told(&repo));
-            assert_eq!((old[0].as_str(), old[old.len() - 1].as_str()), (["2 done", "3 done"][old.len() - 2], "1 done"));
-            let newest = repo.log()[0]["turn"].clone();
+            let newest = old.len();
+            assert!(newest > 1);
+            assert_eq!(old, (1..=newest).rev().map(|turn| format!("{turn} done")).collect::<Vec<_>>());
             let (head, undone) = (repo.head(), repo.json(["undo"]).1);
             assert_eq!(undone["undone"], serde_json::json!([newest]), "{undone}");
             repo.assert_absent("new.txt", "what it made is gone");
@@ -533,9 +540,7 @@ fn what_the_user_brings_in_the_middle_of_a_turn_is_below_it() {
 
 #[test]
 fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
-    let repo = Sandbox::new();
-    repo.agent("echo old >old.txt");
-    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    let repo = with_older();
     repo.turn(Mode::Ghost, "echo new >new.txt");
     let before = repo.copy();
     repo.sh("git merge -q --ff-only old");
@@ -552,9 +557,8 @@ fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
 #[test]
 fn a_turn_on_another_branch_leaves_those_where_they_are_that_went_up() {
     for writes in ["true", "oxundo undo; oxundo redo"] {
-        let repo = Sandbox::new();
-        repo.agent("echo old >old.txt");
-        repo.sh("git branch old; git reset -q --hard HEAD~1; git branch other");
+        let repo = with_older();
+        repo.sh("git branch other");
         repo.turn(Mode::Ghost, "echo new >new.txt");
         repo.sh(&format!("git add -A; git commit -qm own; git merge -q --no-edit old; {writes}; git switch -q other"));
         repo.agent("echo 3 >3.txt");
@@ -571,9 +575,7 @@ fn a_turn_on_another_branch_leaves_those_where_they_are_that_went_up() {
 
 #[test]
 fn what_moved_no_ref_stays_where_the_user_goes_back_to_before_what_it_went_up_above() {
-    let repo = Sandbox::new();
-    repo.agent("echo old >old.txt");
-    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    let repo = with_older();
     repo.turn(Mode::Ghost, "echo new >new.txt");
     repo.sh("git add -A; git commit -qm own; git merge -q --no-edit old");
     repo.agent("echo 3 >3.txt");
@@ -581,9 +583,7 @@ fn what_moved_no_ref_stays_where_the_user_goes_back_to_before_what_it_went_up_ab
     assert_eq!(told(&repo)[1], "2 done");
     repo.undo();
     repo.assert_absent("new.txt", "undone");
-    let repo = Sandbox::new();
-    repo.agent("echo old >old.txt");
-    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    let repo = with_older();
     repo.turn(Mode::Ghost, "echo new >new.txt");
     repo.sh("git merge -q old; oxundo describe 2 -m x; git stash -qu; git reset -q --hard HEAD~1; git stash pop -q");
     assert_eq!(told(&repo), ["2 done"]);
@@ -605,6 +605,30 @@ fn what_moved_no_ref_stays_where_one_of_two_gained_turns_is_gone_again() {
         repo.undo();
         repo.assert_absent("one.txt", "undone");
     }
+}
+
+#[test]
+fn gc_leaves_what_went_up_where_it_is() {
+    let repo = Sandbox::new();
+    for turn in 1..56 {
+        repo.turn(Mode::Ghost, &format!("echo {turn} >many.txt"));
+    }
+    repo.sh("git add -A; git commit -qm own");
+    repo.agent("echo old >old.txt");
+    repo.sh("git branch old; git reset -q --hard HEAD~1");
+    repo.turn(Mode::Ghost, "echo new >new.txt");
+    repo.sh("git merge -q old; oxundo undo; oxundo redo");
+    assert_eq!(told(&repo)[..2], ["57 done", "56 done"]);
+    repo.oxundo(["gc", "--keep", "0s"]).success();
+    let kept = told(&repo);
+    assert_eq!(kept[..3], ["57 done", "56 done", "55 done"]);
+    assert!(kept.len() < 57, "some have expired");
+    assert_eq!(repo.json(["status"]).1["undo_depth"], serde_json::json!(kept.len()));
+    repo.sh("git stash -qu; git reset -q --hard HEAD~1; git stash pop -q");
+    assert_eq!(told(&repo)[..2], ["57 done", "55 done"], "it is not gone with what it went up above");
+    repo.undo();
+    repo.assert_absent("new.txt", "undone");
+    repo.assert_sound();
 }
 
 #[test]

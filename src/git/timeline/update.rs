@@ -37,10 +37,14 @@ impl<'repo> Update<'repo> {
     /// Adds a turn's record. Where it has gone up with HEAD, that is not part of it.
     pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let path = format!("{}/turn.json", turn_directory(turn.turn));
-        let is_lift = |lift: &Lift| (Some(lift.previous), lift.depth) == (turn.previous, turn.depth);
-        if self.state.lifted.get(&turn.turn).is_some_and(is_lift)
+        let is_lifted = |lift: &Lift| Some(lift.previous) == turn.previous;
+        if self.state.lifted.get(&turn.turn).is_some_and(is_lifted)
             && let Some(Turn { previous, depth, .. }) = self.base.as_made(turn.turn)?
         {
+            // Those below it that have expired are counted where it stands.
+            for lift in self.state.all_lifted().filter_map(|lifted| lifted.get_mut(&turn.turn)) {
+                lift.depth = lift.depth.min(turn.depth);
+            }
             return self.put(path, serde_json::to_vec_pretty(&Turn { previous, depth, ..turn.clone() })?);
         }
         self.state.lifted.remove(&turn.turn);
@@ -143,8 +147,7 @@ impl<'repo> Update<'repo> {
 
     /// Removes a turn.
     pub fn remove_turn(&mut self, number: u64) {
-        let stacks = self.state.stacks.values_mut().map(|stack| &mut stack.lifted);
-        for lifted in stacks.chain([&mut self.state.lifted]) {
+        for lifted in self.state.all_lifted() {
             lifted.retain(|turn, lift| *turn != number && lift.previous != number);
         }
         self.entries.push((turn_directory(number), None));
