@@ -53,10 +53,11 @@ impl<'r> View<'r> {
     pub fn open(repo: &'r Repo, heard: Warn<'r>) -> Result<Self> {
         Index::new(repo).read_ahead();
         look_after(repo, heard)?;
+        let timeline = Timelines::new(repo).timeline()?;
         let now = Refs::new(repo).head()?;
         Ok(Self {
             repo,
-            timeline: standing(Timelines::new(repo).timeline()?, &now),
+            timeline: standing(timeline, &now),
             head: now,
             as_if_ended: None,
             as_if_present: None,

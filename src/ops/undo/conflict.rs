@@ -51,7 +51,7 @@ fn is_in_vain(view: &View<'_>, refusal: &Refusal, now: &Checkpoint, (op, turn): 
         return Ok(false);
     }
     // Of more than are named, it takes all that there is.
-    if paths.len() <= LISTED && !Checkpoints::new(view.repo).has_uncommitted(paths)? {
+    if paths.len() <= LISTED && !Checkpoints::new(view.repo).has_uncommitted(paths).unwrap_or(true) {
         return Ok(true);
     }
     let was = match op {
