@@ -172,7 +172,7 @@ pub fn is_base(top: Option<u64>, found: Option<Found>, read: &Read<'_>) -> Resul
 pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Place> {
     let Recorded { last, is_here, here, others } = recorded;
     let base = |stack: &Stack| base_of(stack.top, read);
-    let fits = |stack: &Stack| fits(base(stack)?, found, read);
+    let fits = |stack: &Stack| is_base(stack.top, found, read);
     let own = here.as_ref().filter(|_| !is_here);
     if fits(last)? {
         // The branch has a line of its own; what stands above the same commit is the same on every branch that began below it.

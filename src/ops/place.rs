@@ -34,13 +34,13 @@ pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
 /// only gained something, they stay the last ones done; and what they went up above may be gone from it again.
 pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     timeline.state.lifted.clear();
-    let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
-    let recorded = timeline.state.recorded(head);
-    timeline.state.lifted.clone_from(&recorded.last.lifted);
-    let has_moved = at.commit != head.commit || !recorded.is_here;
-    if !has_moved || timeline.state.open.is_some() {
+    let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(()) };
+    let is_there = at.commit == head.commit && at.stack == head.stack();
+    timeline.state.lifted = timeline.state.stack(&at.stack).lifted;
+    if is_there || timeline.state.open.is_some() {
         return Ok(());
     }
+    let recorded = timeline.state.recorded(head);
     let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
     let mut is_any = false;
     for line in own.into_iter().chain([&recorded.last]) {
@@ -52,13 +52,14 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     }
     let found = nearest(timeline.repo, timeline, &recorded, head, commit)?;
     if let Some(own) = own
-        && lift_on(timeline, own, (commit, found), || Ok(true))?
+        && lift_on(timeline, own, (commit, found), |_| Ok(true))?
     {
         return Ok(());
     }
-    let (repo, before) = (timeline.repo, timeline.clone());
-    let has_come_along = || has_come_along(&Objects::new(repo), &before, &recorded, head);
-    lift_on(timeline, &recorded.last, (commit, found), has_come_along).map(drop)
+    lift_on(timeline, &recorded.last, (commit, found), |timeline| {
+        has_come_along(&Objects::new(timeline.repo), timeline, &recorded, head)
+    })
+    .map(drop)
 }
 
 /// As [`lift`], of what is done on one line, if HEAD has come along from it. Tells whether that stands where HEAD is.
@@ -66,7 +67,7 @@ fn lift_on(
     timeline: &mut Stored<'_>,
     line: &Stack,
     (head, found): (ObjectId, Option<Found>),
-    has_come_along: impl FnOnce() -> Result<bool>,
+    has_come_along: impl FnOnce(&Stored<'_>) -> Result<bool>,
 ) -> Result<bool> {
     let Some(top) = line.top else { return Ok(false) };
     timeline.state.lifted.clone_from(&line.lifted);
@@ -87,7 +88,7 @@ fn lift_on(
     }
     let Some(found) = found.filter(|_| !is_there) else { return Ok(is_there) };
     // Whatever the user has made of their own commits.
-    if !has_end(timeline, Some(top))? || !has_come_along()? {
+    if !has_end(timeline, Some(top))? || !has_come_along(timeline)? {
         return Ok(false);
     }
     let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);

@@ -36,17 +36,19 @@ impl Checkpoints<'_> {
     /// Whether git sees anything in these paths that is not committed, by what its filters make of it, or that it does not have: a
     /// stash takes that.
     pub fn has_uncommitted(&self, paths: &[BString]) -> Result<bool> {
-        let words = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--"];
-        let words = words.into_iter().map(OsStr::new).chain(paths.iter().map(|path| OsStr::from_bytes(path)));
-        let git = self.repo.git_apart(words).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
-        Ok(!git.run(b"").context("ask git what is not committed")?.is_empty())
+        self.git_sees("--untracked-files=all", paths)
     }
 
     /// Whether git sees any tracked file changed, by what its filters make of it.
     fn git_sees_changes(&self) -> Result<bool> {
-        let words = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"];
-        let printed =
-            self.repo.git_apart(words).env("GIT_OPTIONAL_LOCKS", "0").run(b"").context("ask git what has changed")?;
-        Ok(!printed.is_empty())
+        self.git_sees("--untracked-files=no", &[])
+    }
+
+    /// Whether git's status names anything, in these paths or in all.
+    fn git_sees(&self, untracked: &str, paths: &[BString]) -> Result<bool> {
+        let words = ["status", "--porcelain", untracked, "--ignore-submodules=all", "--no-renames", "--"];
+        let words = words.into_iter().map(OsStr::new).chain(paths.iter().map(|path| OsStr::from_bytes(path)));
+        let git = self.repo.git_apart(words).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", "1");
+        Ok(!git.run(b"").context("ask git what has changed")?.is_empty())
     }
 }

@@ -17,6 +17,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::Dev;
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Of no more than these it is known which they are, so that a look stays quick.
@@ -204,12 +205,12 @@ impl Checkpoints<'_> {
         unknown: &BTreeSet<&BString>,
     ) -> Result<()> {
         let mut copies: Vec<(&BString, &BString)> = Vec::new();
-        let gone = movers.gone(found);
+        let gone = LazyCell::new(|| movers.gone(found));
         for path in unknown.iter().filter(|path| !found.came.contains_key(&exact::encode(path))) {
             let is_aside = changed.aside.contains_key(*path);
             let old = movers.copied_from(path, is_aside);
             // What was saved by a rename has nothing in common with what it was.
-            copies.extend(old.or_else(|| gone.first().copied().filter(|_| is_aside)).map(|old| (*path, old)));
+            copies.extend(old.or_else(|| if is_aside { *gone } else { None }).map(|old| (*path, old)));
         }
         if !copies.is_empty() {
             let captured = self.contents(movers.before)?;
@@ -438,11 +439,12 @@ impl<'a> Movers<'a> {
         }
     }
 
-    /// What was over the limits, and is neither there nor known to have been moved.
-    fn gone(&self, moves: &UncapturedMoves) -> Vec<&'a BString> {
+    /// Something that was over the limits, and is neither there nor known to have been moved.
+    fn gone(&self, moves: &UncapturedMoves) -> Option<&'a BString> {
         let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
-        let skipped = self.before.skipped.iter().filter(|skipped| skipped.is_movable()).map(|skipped| &skipped.path);
-        skipped.filter(|old| self.identity(old.as_bstr()).is_none() && !has_come(old)).collect()
+        let mut skipped =
+            self.before.skipped.iter().filter(|skipped| skipped.is_movable()).map(|skipped| &skipped.path);
+        skipped.find(|old| self.identity(old.as_bstr()).is_none() && !has_come(old))
     }
 
     fn fingerprint(&self, path: &BStr) -> Option<String> {

@@ -324,14 +324,16 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     // A branch of oxundo's own starts at a turn, be it one that is undone.
     let starts = matches!(turn.made, Some(Made::Branch)) && before.head.commit != to;
     let is_on_another = before.head.branch != after.head.branch;
-    if starts || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
-        let closed = Timeline { open: None, at: None, ..state.clone() };
-        there.became(Stored { state: closed, ..view.timeline.clone() }, after.head.clone());
-    }
-    // What the user brought to it in the middle, as by a merge, is below it.
-    if let Some(onto) = turn.onto.filter(|_| !starts && !is_on_another) {
-        let head = Head { commit: Some(onto), ..before.head.clone() };
-        there.became(Stored { state: Timeline { open: None, ..state.clone() }, ..view.timeline.clone() }, head);
+    let elsewhere = if starts || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
+        Some((after.head.clone(), None))
+    } else {
+        // What the user brought to it in the middle, as by a merge, is below it.
+        let onto = turn.onto.filter(|_| !is_on_another);
+        onto.map(|onto| (Head { commit: Some(onto), ..before.head.clone() }, state.at.clone()))
+    };
+    if let Some((head, at)) = elsewhere {
+        let closed = Timeline { open: None, at, ..state.clone() };
+        there.became(Stored { state: closed, ..view.timeline.clone() }, head);
     }
     state.lifted.clone_from(&there.timeline.state.lifted);
     let place = there.place()?;

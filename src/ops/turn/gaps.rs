@@ -251,7 +251,7 @@ impl Gaps {
             head: Change::new(&gap.from.head, &gap.to.head),
         });
         Checkpoints::new(view.repo).merging_beside(|merge| {
-            left::left_by_calls(view, changes, ends, |path, now, change| {
+            left::left_by_calls(view, changes, ends, &mut |path, now, change| {
                 Ok(match saved(path, now, change, merge)? {
                     Follows::Whole(now) => Some(now),
                     Follows::Overlaps(_) => None,

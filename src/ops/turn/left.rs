@@ -12,6 +12,10 @@ use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 
+/// Makes a change to a file, where the two go together: what there is then, of which the file may be gone.
+type MadeTo<'m> =
+    dyn FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>> + 'm;
+
 /// A file that the user has changed, what it was without that, and what it is with it.
 #[derive(Clone)]
 struct Chain {
@@ -33,16 +37,7 @@ pub struct LeftByCalls {
 
 impl Chain {
     /// With what a call has made of it; none where that does not go together with what it was without the user's.
-    fn changed(
-        mut self,
-        path: &BString,
-        to: Option<FileState>,
-        made_to: &mut impl FnMut(
-            &BString,
-            Option<FileState>,
-            &Change<Option<FileState>>,
-        ) -> Result<Option<Option<FileState>>>,
-    ) -> Result<Option<Self>> {
+    fn changed(mut self, path: &BString, to: Option<FileState>, made_to: &mut MadeTo<'_>) -> Result<Option<Self>> {
         let left = made_to(path, self.change.from, &Change::new(self.change.to, to))?;
         self.were.push(self.change.from);
         Ok(left.map(|left| Self { change: Change::new(left, to), ..self }))
@@ -70,7 +65,7 @@ pub fn left_by_calls<'g>(
     view: &View<'_>,
     changes: impl Iterator<Item = Between<'g>>,
     (before, after): (&Checkpoint, &Checkpoint),
-    mut made_to: impl FnMut(&BString, Option<FileState>, &Change<Option<FileState>>) -> Result<Option<Option<FileState>>>,
+    made_to: &mut MadeTo<'_>,
 ) -> Result<BTreeMap<BString, LeftByCalls>> {
     let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
@@ -96,13 +91,13 @@ pub fn left_by_calls<'g>(
             let chain = match known.cloned() {
                 None => Some(Chain { origin: old.clone(), change: Change::new(file, file), were: Vec::new() }),
                 // A call has changed it in between.
-                Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, &mut made_to)?,
+                Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, made_to)?,
                 Some(chain) => chain,
             };
             let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
             chains.insert(path.clone(), chain.map(on));
         }
-        between.go_on_from_committed(view, &mut chains, &mut made_to)?;
+        between.go_on_from_committed(view, &mut chains, made_to)?;
     }
     let mut left = BTreeMap::new();
     for (path, chain) in chains {
@@ -111,7 +106,7 @@ pub fn left_by_calls<'g>(
         let chain = match chain {
             chain if chain.change.to == now => Some(chain),
             // A call has changed it last.
-            chain if now.is_some() => chain.changed(&path, now, &mut made_to)?,
+            chain if now.is_some() => chain.changed(&path, now, made_to)?,
             _ => None,
         };
         let is_left = |chain: &Chain| chain.change.from != first && chain.were != [chain.change.from];
@@ -129,11 +124,7 @@ impl Between<'_> {
         &self,
         view: &View<'_>,
         chains: &mut BTreeMap<BString, Option<Chain>>,
-        made_to: &mut impl FnMut(
-            &BString,
-            Option<FileState>,
-            &Change<Option<FileState>>,
-        ) -> Result<Option<Option<FileState>>>,
+        made_to: &mut MadeTo<'_>,
     ) -> Result<()> {
         if self.head.from.commit == self.head.to.commit {
             return Ok(());
