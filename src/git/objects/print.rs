@@ -13,8 +13,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// What follows a pager that may not wait until what it shows was read. Its input is what it shows. An interruption ends it whenever it
-/// comes: one right before the read would be lost.
-const ASK: &str = "trap exit INT; printf 'Enter: back to the timeline' >/dev/tty; read -r answer </dev/tty";
+/// comes, by the system's own hand: a trap that is set off right before the read waits until something was read.
+const ASK: &str = "trap - INT; printf 'Enter: back to the timeline' >/dev/tty; read -r answer </dev/tty";
 
 /// How git is to show a difference.
 #[derive(Clone, Copy, Debug)]
