@@ -1,7 +1,7 @@
 //! Where HEAD stands on the timeline: the last turn done there, and those that redo would bring back. Commits decide,
 //! not the branch's name. A turn that moved HEAD is done where the commit that it ended on is in HEAD's history; turns
-//! that moved no ref stand directly above the last such turn below them, and go with it: up too, where HEAD gains the commit of
-//! an older turn that was elsewhere. Files never decide.
+//! that moved no ref stand directly above the last such turn below them, and go with it. Where HEAD's history has the turns
+//! of several lines, they stand above each other by their numbers ([`joined`]). Files never decide.
 //!
 //! ```text
 //!          1 ◀── 2 ◀── g ◀── 3        each turn knows the one below it; g moved no ref
@@ -34,12 +34,12 @@ pub struct Stack {
     /// Those of them that the user took off with git: their files may be there still.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub by_hand: BTreeSet<u64>,
-    /// The turns that moved no ref and have gone up with the branch: they stand above others than those above which they were made.
+    /// The turns that stand above others than those above which they were made: HEAD's history has the turns of several lines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lifted: BTreeMap<u64, Lift>,
 }
 
-/// Where a turn stands that has gone up with HEAD.
+/// Where a turn stands that was made above another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lift {
     /// The turn below it.
@@ -89,6 +89,13 @@ pub struct Found {
     pub turn: u64,
     /// The commit.
     pub commit: ObjectId,
+}
+
+impl Found {
+    /// Where a turn ended.
+    pub fn end_of(node: &Node) -> Option<Self> {
+        node.to.map(|commit| Self { turn: node.turn, commit })
+    }
 }
 
 /// What the timeline says of where the cursor was.
@@ -146,21 +153,32 @@ pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Which turns go up with HEAD, the lowest first, where its history has gained the end of an older turn that is not below
-/// them: those that moved no ref and were done last.
-pub fn rising(top: u64, gained: Found, read: &Read<'_>) -> Result<Vec<u64>> {
-    let (mut rising, mut at) = (Vec::new(), Some(top));
-    while let Some(turn) = at.filter(|turn| *turn > gained.turn) {
-        let node = read(turn)?;
-        // Of what is between them the line would know nothing any more.
-        if node.moved() || rising.len() == FAR {
+/// How the turns of several lines that are all done stand above each other, by their numbers: those that stand above another one than
+/// they were made on, or above such, each with the one below it, the lowest first. Of each line is given the last turn, and whether those
+/// below it are done with it, as they are not where it alone was copied here.
+pub fn joined(tops: &BTreeMap<u64, bool>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> {
+    let (mut next, mut line) = (tops.clone(), Vec::new());
+    while next.len() > 1
+        && let Some((turn, is_whole)) = next.pop_last()
+    {
+        if line.len() == FAR {
             return Ok(Vec::new());
         }
-        rising.push(turn);
-        at = node.previous;
+        let previous = read(turn)?.previous;
+        line.push((turn, previous));
+        if let Some(previous) = previous.filter(|_| is_whole) {
+            next.insert(previous, true);
+        }
     }
-    rising.reverse();
-    Ok(rising)
+    let mut below = next.pop_last().map(|(turn, _)| turn);
+    let mut joined = Vec::new();
+    for (turn, made_on) in line.into_iter().rev() {
+        if let Some(below) = below.filter(|below| !joined.is_empty() || made_on != Some(*below)) {
+            joined.push((turn, below));
+        }
+        below = Some(turn);
+    }
+    Ok(joined)
 }
 
 /// Whether a line's last turn that moved HEAD is the one that was found.
@@ -272,6 +290,13 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
     }
     let taken: Vec<u64> = above.iter().rev().map(|node| node.turn).collect();
     let by_hand = taken.iter().chain(&last.by_hand).copied().collect();
+    // What is undone stands above what the user took off, or was made below that.
+    if let Some(next) = last.undone.first().filter(|next| taken.iter().all(|turn| turn < *next))
+        && read(*next)?.previous == at
+        && last.top != at
+    {
+        return Ok(Some(Place { top: at, undone: last.undone.clone(), by_hand: last.by_hand.clone() }));
+    }
     Ok(Some(Place { top: at, undone: [taken, last.undone.clone()].concat(), by_hand }))
 }
 
@@ -406,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_no_ref_and_is_newer_than_what_history_gained_goes_up_above_it() {
+    fn where_several_lines_are_done_their_turns_stand_above_each_other_by_their_numbers() {
         // 1 and 2 moved HEAD, each from where the first began; 3 and 4 did not; 5 did, above them.
         let read = |turn: u64| {
             let (from, to) = (Some(commit(100)), Some(commit(u8::try_from(turn)?)));
@@ -418,11 +443,12 @@ mod tests {
             let to = if matches!(turn, 3 | 4) { from } else { to };
             Ok(Node { turn, previous, from, to, ..Node::default() })
         };
-        let gained = |turn: u64| Found { turn, commit: commit(u8::try_from(turn).expect("small")) };
-        assert_eq!(rising(4, gained(2), &read).expect("read"), [3, 4]);
-        assert_eq!(rising(3, gained(2), &read).expect("read"), [3]);
-        assert!(rising(5, gained(2), &read).expect("read").is_empty(), "it has its own commit");
-        assert!(rising(4, gained(6), &read).expect("read").is_empty(), "what it gained is newer");
+        let above = |tops: &[(u64, bool)]| joined(&tops.iter().copied().collect(), &read).expect("read");
+        assert_eq!(above(&[(4, true), (2, true)]), [(2, 1), (3, 2), (4, 3)], "3 was made on 1, which is there too");
+        assert_eq!(above(&[(5, true), (2, true)]), [(2, 1), (3, 2), (4, 3), (5, 4)]);
+        assert!(above(&[(4, true), (1, true)]).is_empty() && above(&[(4, true)]).is_empty(), "it is one line");
+        assert_eq!(above(&[(5, false), (2, true)]), [(5, 2)], "of 5 alone a copy is there");
+        assert_eq!(above(&[(5, true), (2, false)]), above(&[(5, true), (2, true)]));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! A turn that others were made instead of is in no list, and still known by its number, until it expires.
 
 use crate::model::checkpoint::{Head, UsualModes, hex, hex_option};
-use crate::model::place::{Lift, Place, Recorded, Stack};
+use crate::model::place::{Found, Lift, Place, Recorded, Stack};
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,6 +81,9 @@ pub struct Timeline {
     /// Those of HEAD's branch that have gone up with it, as its stack has them once this is written.
     #[serde(skip)]
     pub lifted: BTreeMap<u64, Lift>,
+    /// The newest end of a turn in HEAD's history, where that was looked for.
+    #[serde(skip)]
+    pub found: Option<(Head, Option<Found>)>,
     /// What a newer release says beside all this: it is left alone.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
@@ -107,6 +110,7 @@ impl Default for Timeline {
             held: Vec::new(),
             uncommitted: Vec::new(),
             lifted: BTreeMap::new(),
+            found: None,
             others: BTreeMap::new(),
         }
     }

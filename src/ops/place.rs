@@ -8,12 +8,13 @@ use crate::git::refs::evidence::Was;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, is_base, rising};
+use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, joined};
 use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
-use anyhow::{Error, Result};
+use anyhow::Result;
 use gix::ObjectId;
-use std::collections::HashSet;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -30,74 +31,165 @@ pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
     Ok(place)
 }
 
-/// Has those turns that moved no ref stand where they do now. Where HEAD has moved since the timeline was written, and its history has
-/// only gained something, they stay the last ones done; and what they went up above may be gone from it again.
+/// Has the turns of all lines stand where they do now that are in HEAD's history. Where HEAD has not moved since the timeline was
+/// written, that is as it was; where what they went up above is gone from it again, they are where they were made.
 pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
-    timeline.state.lifted.clear();
-    let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(()) };
+    (timeline.state.lifted, timeline.state.found) = (BTreeMap::new(), None);
+    let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
     let is_there = at.commit == head.commit && at.stack == head.stack();
     timeline.state.lifted = timeline.state.stack(&at.stack).lifted;
-    if is_there || timeline.state.open.is_some() {
-        return Ok(());
-    }
     let recorded = timeline.state.recorded(head);
-    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
-    let mut is_any = false;
-    for line in own.into_iter().chain([&recorded.last]) {
-        is_any |= !line.lifted.is_empty()
-            || line.top.map_or(Ok(false), |top| Ok::<_, Error>(!timeline.node(top)?.moved()))?;
-    }
-    if !is_any {
+    if is_there || timeline.state.open.is_some() || !is_among_others(timeline, &recorded)? {
         return Ok(());
     }
-    let found = nearest(timeline.repo, timeline, &recorded, head, commit)?;
-    if let Some(own) = own
-        && lift_on(timeline, own, (commit, found), |_| Ok(true))?
-    {
-        return Ok(());
+    keep_lifted(timeline, &recorded, commit)?;
+    let lines = lines(timeline, &recorded, head, (at.commit, commit))?;
+    timeline.state.found = Some((head.clone(), lines.found));
+    for (turn, previous) in lines.joined {
+        let is_counted = !timeline.require_turn(turn)?.is_part();
+        let depth = timeline.require_turn(previous)?.depth + u64::from(is_counted);
+        timeline.state.lifted.insert(turn, Lift { previous, depth });
     }
-    lift_on(timeline, &recorded.last, (commit, found), |timeline| {
-        has_come_along(&Objects::new(timeline.repo), timeline, &recorded, head)
-    })
-    .map(drop)
+    Ok(())
 }
 
-/// As [`lift`], of what is done on one line, if HEAD has come along from it. Tells whether that stands where HEAD is.
-fn lift_on(
-    timeline: &mut Stored<'_>,
-    line: &Stack,
-    (head, found): (ObjectId, Option<Found>),
-    has_come_along: impl FnOnce(&Stored<'_>) -> Result<bool>,
-) -> Result<bool> {
-    let Some(top) = line.top else { return Ok(false) };
-    timeline.state.lifted.clone_from(&line.lifted);
-    let has_end = |timeline: &Stored<'_>, turn: Option<u64>| -> Result<bool> {
-        let base = base_of(turn, &|turn| timeline.node(turn))?.map(|base| timeline.node(base)).transpose()?;
-        let end = base.and_then(|base| base.to);
-        end.map_or(Ok(true), |end| Objects::new(timeline.repo).is_ancestor(end, head))
-    };
-    let stands = |timeline: &Stored<'_>| is_base(Some(top), found, &|turn| timeline.node(turn));
-    let mut is_there = stands(timeline)?;
-    let below = line.lifted.values().next().map(|lift| lift.previous);
-    if !is_there && !has_end(timeline, below)? {
-        timeline.state.lifted.clear();
-        is_there = stands(timeline)?;
+/// The lines of turns that HEAD's history has.
+struct Lines {
+    /// The newest end of a turn in it.
+    found: Option<Found>,
+    /// The turns that stand elsewhere than they did, each with the one below it.
+    joined: Vec<(u64, u64)>,
+}
+
+/// Finds them where HEAD went from one commit to another since the timeline was written.
+fn lines(
+    timeline: &Stored<'_>,
+    recorded: &Recorded,
+    head: &Head,
+    (from, to): (Option<ObjectId>, ObjectId),
+) -> Result<Lines> {
+    let objects = Objects::new(timeline.repo);
+    let is_below = |end: Found| objects.is_ancestor(end.commit, to);
+    let nearest = nearest(timeline.repo, timeline, recorded, head, to)?;
+    let comes_along = LazyCell::new(|| has_come_along(&objects, timeline, recorded, head).unwrap_or(false));
+    let gained = gained(timeline, from, to)?;
+    let mut tops: BTreeMap<u64, bool> = gained.iter().map(|gained| (gained.found.turn, gained.is_whole)).collect();
+    let mut ends: Vec<Found> = gained.iter().map(|gained| gained.found).chain(nearest).collect();
+    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
+    let mut most = u64::MAX;
+    for (line, is_own) in own.map(|own| (own, true)).into_iter().chain([(&recorded.last, false)]) {
+        let base = base_of(line.top, &|turn| timeline.node(turn))?;
+        let end = base.map(|base| timeline.node(base)).transpose()?.and_then(|base| Found::end_of(&base));
+        let is_nearest = |end: Found| nearest.is_some_and(|it| it.turn == end.turn || it.commit == end.commit);
+        let is_reached = match end {
+            None => true,
+            Some(end) => (is_nearest(end) || ended_on_its_own(timeline, end)?) && is_below(end)?,
+        };
+        if !is_reached && !ends.iter().any(|found| Some(found.turn) == base) {
+            continue;
+        }
+        if let Some(top) = line.top.filter(|_| !is_reached && (is_own || own.is_none())) {
+            // It was made anew upon what is newer: that stands below all of it.
+            most = top;
+        }
+        // What moved no ref is not where HEAD is only beside it.
+        let is_done = line.top == base || is_own || *comes_along;
+        tops.extend(line.top.filter(|_| is_done).or(base).map(|turn| (turn, true)));
+        ends.extend(end);
     }
-    if timeline.node(top)?.moved() {
-        return Ok(is_there && !line.lifted.is_empty());
+    if let Some(nearest) = nearest.filter(|nearest| !tops.contains_key(&nearest.turn)) {
+        tops.insert(nearest.turn, is_below(nearest)?);
     }
-    let Some(found) = found.filter(|_| !is_there) else { return Ok(is_there) };
-    // Whatever the user has made of their own commits.
-    if !has_end(timeline, Some(top))? || !has_come_along(timeline)? {
-        return Ok(false);
+    for (top, is_whole) in tops.split_off(&most.saturating_add(1)) {
+        let below = if is_whole { first_up_to(timeline, most, top)? } else { None };
+        tops.extend(below.map(|below| (below, true)));
     }
-    let (mut previous, mut depth) = (found.turn, timeline.require_turn(found.turn)?.depth);
-    for turn in rising(top, found, &|turn| timeline.node(turn))? {
-        depth += u64::from(!timeline.require_turn(turn)?.is_part());
-        timeline.state.lifted.insert(turn, Lift { previous, depth });
-        previous = turn;
+    let mut joined = joined(&tops, &|turn| timeline.node(turn))?;
+    if *comes_along {
+        joined.extend(going_up(timeline, &recorded.last, &tops)?);
     }
-    Ok(previous != found.turn)
+    Ok(Lines { found: ends.into_iter().filter(|end| end.turn <= most).max_by_key(|end| end.turn), joined })
+}
+
+/// The first turn from here down that is no newer than this one.
+fn first_up_to(timeline: &Stored<'_>, most: u64, from: u64) -> Result<Option<u64>> {
+    let mut at = Some(from);
+    while let Some(turn) = at.filter(|turn| *turn > most) {
+        at = timeline.node(turn)?.previous;
+    }
+    Ok(at)
+}
+
+/// Whether there are turns beside the line that was walked last, or such that moved no ref at its top: none are elsewhere otherwise.
+fn is_among_others(timeline: &Stored<'_>, recorded: &Recorded) -> Result<bool> {
+    let Recorded { last, here, others, .. } = recorded;
+    let Some(top) = last.top.or(last.undone.last().copied()) else { return Ok(true) };
+    let turn = timeline.require_turn(top)?;
+    Ok(!others.is_empty()
+        || here.as_ref().is_some_and(|here| here != last)
+        || !last.lifted.is_empty()
+        || !timeline.node(top)?.moved()
+        || turn.depth + last.undone.len() as u64 + 1 < timeline.state.next)
+}
+
+/// A turn of which HEAD's history has gained the end.
+struct Gained {
+    found: Found,
+    /// Whether it is the very commit, and so all is done on which it was made.
+    is_whole: bool,
+}
+
+/// The turns of which HEAD's history has gained the end since it was there, by the notes.
+fn gained(timeline: &Stored<'_>, since: Option<ObjectId>, head: ObjectId) -> Result<Vec<Gained>> {
+    let Some(since) = since else { return Ok(Vec::new()) };
+    let mut commits = Objects::new(timeline.repo).commits_between(&[since], head)?;
+    commits.truncate(NEAR.iter().sum());
+    let mut gained = Vec::new();
+    for (commit, notes) in commits.iter().zip(Refs::new(timeline.repo).notes_on(&commits)?) {
+        let found = end_of(timeline.repo, timeline, &notes)?;
+        gained.extend(found.map(|found| Gained { found, is_whole: found.commit == *commit }));
+    }
+    // Where both are there it is the very commit that says more.
+    gained.sort_by_key(|gained| gained.is_whole);
+    Ok(gained)
+}
+
+/// Has those stand where they did that went up on the line of HEAD's branch, or on the one that was walked last, while all of that is in
+/// HEAD's history.
+fn keep_lifted(timeline: &mut Stored<'_>, recorded: &Recorded, head: ObjectId) -> Result<()> {
+    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
+    for line in own.into_iter().chain([&recorded.last]).filter(|line| !line.lifted.is_empty()) {
+        timeline.state.lifted.clone_from(&line.lifted);
+        let mut ends = BTreeSet::new();
+        for (turn, Lift { previous, .. }) in &line.lifted {
+            for turn in [*turn, *previous] {
+                let base = base_of(Some(turn), &|turn| timeline.node(turn))?;
+                ends.extend(base.map(|base| timeline.node(base)).transpose()?.and_then(|base| base.to));
+            }
+        }
+        let ends: Vec<ObjectId> = ends.into_iter().collect();
+        if Objects::new(timeline.repo).reachable_from(&[head], &ends)?.len() == ends.len() {
+            return Ok(());
+        }
+    }
+    timeline.state.lifted.clear();
+    Ok(())
+}
+
+/// Which undone turns that moved no ref stand above what HEAD has gained since, each with the one below it, the next one first.
+fn going_up(timeline: &Stored<'_>, line: &Stack, tops: &BTreeMap<u64, bool>) -> Result<Vec<(u64, u64)>> {
+    let mut up = Vec::new();
+    let has_line = line.top.is_none_or(|top| tops.contains_key(&top));
+    let newest = tops.keys().next_back().copied().filter(|newest| has_line && Some(*newest) != line.top);
+    let Some(mut below) = newest else { return Ok(up) };
+    for turn in &line.undone {
+        if *turn < below || timeline.node(*turn)?.moved() {
+            break;
+        }
+        up.push((*turn, below));
+        below = *turn;
+    }
+    Ok(up)
 }
 
 /// The newest line of turns above one, the next one first. Above none, it is one that began where HEAD is: other history has none.
@@ -135,8 +227,17 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
     if is_open || (recorded.is_here && is_where_recorded(timeline, &recorded, head)?) {
         return Ok(Place::of(&recorded.last));
     }
-    let found = head.commit.map(|commit| nearest(repo, timeline, &recorded, head, commit)).transpose()?.flatten();
-    decide(&recorded, head.commit, found, &|turn| timeline.node(turn))
+    let found = match (&state.found, head.commit) {
+        (Some((of, found)), _) if of == head => *found,
+        (_, Some(commit)) => nearest(repo, timeline, &recorded, head, commit)?,
+        _ => None,
+    };
+    let mut place = decide(&recorded, head.commit, found, &|turn| timeline.node(turn))?;
+    if place.undone.is_empty() {
+        let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| Some(lift.previous) >= place.top);
+        place.undone = recorded.last.undone.iter().take_while(goes_up).copied().collect();
+    }
+    Ok(place)
 }
 
 /// Whether HEAD is at the commit at which it was when the timeline was written; older timelines do not say it, but their
@@ -269,6 +370,11 @@ struct End {
     original: Original,
 }
 
+/// Whether a turn ended on a commit of its own: another's says nothing of it.
+fn ended_on_its_own(timeline: &Stored<'_>, end: Found) -> Result<bool> {
+    Ok(timeline.require_turn(end.turn)?.knows(&end.commit))
+}
+
 /// The newest turn whose end is among these commits, made anew or not, in whatever order the user has put them.
 fn end_like(
     objects: &Objects<'_>,
@@ -372,12 +478,16 @@ fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recor
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
     let is_renamed = |was| refs.was_called(head.stack(), &at.stack, &Was::at(was));
-    Ok(recorded.is_here
-        || at.commit.is_some_and(is_renamed)
-        || match refs.ref_id(&at.stack)? {
-            Some(tip) => objects.is_ancestor(tip, commit)?,
-            None => at.commit.is_some_and(|was| refs.was_at(head.stack(), was)),
-        })
+    if recorded.is_here || at.commit.is_some_and(is_renamed) {
+        return Ok(true);
+    }
+    let comes_along = match refs.ref_id(&at.stack)? {
+        Some(tip) => objects.is_ancestor(tip, commit)?,
+        None => at.commit.is_some_and(|was| refs.was_at(head.stack(), was)),
+    };
+    // The branch may have gone elsewhere since.
+    let left = at.commit.filter(|_| !comes_along).and_then(|was| refs.left_at(&at.stack, was));
+    Ok(comes_along || left.map_or(Ok(false), |left| objects.is_ancestor(left, commit))?)
 }
 
 /// The ends of all recorded turns that are near, the newest first.
@@ -411,10 +521,8 @@ fn beside(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded) -> 
     let mut ends = Vec::new();
     for turn in turns {
         let end = End::of(objects, timeline.node(turn)?, Line::Other);
-        // Where it ended on another's commit, that one says nothing of it.
-        let is_its = |end: &End| Ok::<_, Error>(timeline.require_turn(turn)?.knows(&end.found.commit));
         if let Some(end) = end
-            && (Some(turn) == here || is_its(&end)?)
+            && (Some(turn) == here || ended_on_its_own(timeline, end.found)?)
         {
             ends.push(end);
         }

@@ -16,6 +16,7 @@ use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, Inde
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
+use crate::model::place::Node;
 use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
@@ -303,18 +304,34 @@ fn moves_of(view: &View<'_>, turn: &Turn, branch: &str) -> Result<[Option<Object
     Ok([tip(Side::Before)?, tip(Side::After)?])
 }
 
-/// The turns of other lines in HEAD's history that are newer than this one, and of which nothing was taken out.
+/// The turns of other lines in HEAD's history that are newer than this one, and of which nothing was taken out. Where HEAD has not moved
+/// since an older release wrote the timeline, they are not in its line.
 fn merged_since(view: &View<'_>, goal: u64) -> Result<Vec<u64>> {
-    let (mut known, mut at) = (BTreeSet::<u64>::new(), view.top()?);
+    let (mut known, mut walked, mut at) = (BTreeSet::<u64>::new(), Vec::new(), view.top()?);
     while let Some(number) = at.filter(|number| *number > goal) {
         let turn = view.timeline.require_turn(number)?;
         known.extend(turn.takes_out().iter().chain([&number]));
+        walked.push(view.timeline.node(number)?);
         at = turn.previous;
     }
+    // What a turn merged is taken out with it.
+    let came_with_one = |number: u64| -> Result<bool> {
+        let end = view.timeline.node(number)?.to;
+        for Node { from, to, .. } in walked.iter().filter(|node| node.moved()) {
+            let has = |side: &Option<ObjectId>| match (end, side) {
+                (Some(end), Some(side)) => Objects::new(view.repo).is_ancestor(end, *side),
+                _ => Ok(false),
+            };
+            if has(to)? && !has(from)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
     let numbers = view.timeline.turn_numbers()?.into_iter().rev().take_while(|number| *number > goal);
     let mut merged = Vec::new();
     for number in numbers.filter(|number| !known.contains(number)).take(MOST_MERGED) {
-        if is_merged(view, number)? {
+        if is_merged(view, number)? && !came_with_one(number)? {
             merged.push(number);
         }
     }

@@ -432,6 +432,9 @@ fn with_older() -> Sandbox {
 /// A ghost turn's, as the user goes on.
 const NEW: &str = "oxundo run --ghost -- sh -c 'echo new >new.txt'";
 
+/// And above a turn with a commit.
+const OWN_AND_NEW: &str = "oxundo run -- sh -c 'echo own >own.txt'; oxundo run --ghost -- sh -c 'echo new >new.txt'";
+
 /// What makes a turn that moves no ref, and how the user brings an older turn's commit into HEAD's history.
 const GAINS: &[(&str, &str, &str)] = &[
     ("a tracked file", "oxundo run --ghost -- sh -c 'echo new >new.txt; echo more >>README.txt'", "git merge -q old"),
@@ -469,6 +472,20 @@ const GAINS: &[(&str, &str, &str)] = &[
         "git commit -q --allow-empty -m own; oxundo run --ghost -- sh -c 'echo new >new.txt'",
         "git stash -qu; git reset -q --hard old; git stash pop -q",
     ),
+    (
+        "its branch goes elsewhere",
+        NEW,
+        "b=$(git branch --show-current); git switch -qc begun; git merge -q old
+        git branch -f $b $(git commit-tree -p $b -m x $b^{tree})",
+    ),
+    ("renamed, and a new branch", NEW, "git branch -m renamed; git merge -q old; git switch -qc begun"),
+    (
+        "its branch is deleted",
+        NEW,
+        "b=$(git branch --show-current); git switch -qc begun; git merge -q old; git branch -qD $b; git switch -qc on",
+    ),
+    ("merged beside an own turn", OWN_AND_NEW, "git merge -q --no-edit old"),
+    ("rebased below an own turn", OWN_AND_NEW, "git rebase -q --autostash old"),
 ];
 
 #[test]
@@ -535,6 +552,133 @@ fn what_the_user_brings_in_the_middle_of_a_turn_is_below_it() {
             assert!(!repo.sh("cat F a").contains("AGENT"), "they are undone");
             repo.assert_sound();
         });
+    }
+}
+
+/// How two lines come together, turns 2 and 4 on `feature` and 1 and 3 on `main`, and which turns are done then, the newest first.
+const TOGETHER: &[(&str, &str, &[u64])] = &[
+    ("merged into main", "git switch -q main; git merge -q --no-edit feature", &[4, 3, 2, 1]),
+    ("main merged", "git merge -q --no-edit main", &[4, 3, 2, 1]),
+    ("above own commits", "git commit -q --allow-empty -m own; git merge -q --no-edit main", &[4, 3, 2, 1]),
+    ("in steps", "git switch -q main; git merge -q --no-edit feature~1; git merge -q --no-edit feature", &[4, 3, 2, 1]),
+    (
+        "seen in between",
+        "git switch -q main; git merge -q --no-edit feature~1; oxundo describe 3 -m x; git merge -q --no-edit feature",
+        &[4, 3, 2, 1],
+    ),
+    ("rebased", "git rebase -q main", &[4, 3, 2, 1]),
+    ("main rebased", "git switch -q main; git rebase -q feature", &[3, 2, 1]),
+    ("picked", "git switch -q main; git cherry-pick feature >/dev/null", &[4, 3, 1]),
+    ("main picked", "git cherry-pick main >/dev/null", &[4, 3, 2, 1]),
+    ("on a third branch", "git switch -qc third main; git merge -q --no-edit feature", &[4, 3, 2, 1]),
+    ("detached", "git switch -q --detach main; git merge -q --no-edit feature", &[4, 3, 2, 1]),
+];
+
+#[test]
+fn lines_that_come_together_are_one() {
+    check_all(
+        TOGETHER.iter().map(|(name, story, wanted)| ((*name).to_owned(), (*story, *wanted))),
+        |&(story, wanted)| {
+            let repo = Sandbox::new();
+            repo.agent("echo 1 >1.txt");
+            repo.sh("git switch -qc feature");
+            repo.agent("echo 2 >2.txt");
+            repo.sh("git switch -q main");
+            repo.agent("echo 3 >3.txt");
+            repo.sh("git switch -q feature");
+            repo.agent("echo 4 >4.txt");
+            repo.sh(story);
+            let done = |repo: &Sandbox| {
+                let log = repo.log();
+                log.iter()
+                    .filter(|turn| turn["state"] == "done")
+                    .filter_map(|turn| turn["turn"].as_u64())
+                    .collect::<Vec<_>>()
+            };
+            let (together, state) = (repo.copy(), repo.state());
+            assert_eq!(done(&repo), wanted);
+            // Each can be taken out, the newest first, and comes back.
+            let steps = wanted.len().to_string();
+            let (code, reverted) = repo.json(["undo", "--revert", "--steps", &steps]);
+            assert_eq!((code, &reverted["turns"]), (0, &serde_json::json!(wanted)), "{reverted}");
+            for turn in wanted {
+                repo.assert_absent(&format!("{turn}.txt"), "it is taken out");
+            }
+            repo.undo();
+            repo.state().assert_is(&state, "and brought back");
+            assert_eq!(done(&repo), wanted);
+            // A turn stands above them, and what they went up above is gone with a merge that is taken off.
+            repo.agent("echo 5 >5.txt");
+            assert_eq!(done(&repo)[1..], *wanted);
+            repo.undo();
+            repo.state().assert_is(&state, "undone");
+            for (branch, wanted) in [("main", [3, 1]), ("feature", [4, 2])] {
+                let other = together.copy();
+                other.sh(&format!(
+                    "git switch -q {branch}; git reset -q --hard $(git log --format=%H --grep=turn.{} -1)",
+                    wanted[0]
+                ));
+                assert_eq!(done(&other)[0], wanted[0]);
+                match other.json(["undo"]) {
+                    (0, _) => other.assert_absent(&format!("{}.txt", wanted[0]), "undone"),
+                    (_, error) => assert!(story.contains("rebase") && error["error"]["code"] == "foreign", "{error}"),
+                }
+            }
+            repo.assert_sound();
+        },
+    );
+}
+
+#[test]
+fn a_ghost_turn_stays_the_last_one_done_where_another_lines_turn_is_picked() {
+    for commits in ["true", "git add -A; git commit -qm own"] {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc old");
+        repo.agent("echo old >old.txt");
+        repo.sh("git switch -q main");
+        repo.agent("echo own >own.txt");
+        repo.turn(Mode::Ghost, "echo new >new.txt");
+        repo.sh(&format!("{commits}; git cherry-pick old >/dev/null"));
+        assert_eq!(told(&repo), ["3 done", "2 done", "1 done"]);
+        let picked = repo.copy();
+        assert_eq!(repo.json(["undo"]).1["undone"], serde_json::json!([3]));
+        repo.assert_absent("new.txt", "it is undone");
+        repo.refuses(&["undo"], "foreign");
+        repo.redo();
+        repo.state().assert_is(&picked.state(), "and redone");
+        repo.json(["undo", "--revert", "--steps", "3"]);
+        for file in ["new", "own", "old"] {
+            repo.assert_absent(&format!("{file}.txt"), "it is taken out");
+        }
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_is_undone_and_moved_no_ref_is_redone_above_what_history_gained() {
+    for ghosts in [1, 2] {
+        let repo = with_older();
+        for ghost in 0..ghosts {
+            repo.turn(Mode::Ghost, &format!("echo new >new{ghost}.txt"));
+        }
+        repo.json(["undo", "--steps", &ghosts.to_string()]);
+        repo.sh("git merge -q old");
+        let before = told(&repo);
+        assert_eq!(before.last().map(String::as_str), Some("1 done"));
+        let merged = repo.copy();
+        repo.oxundo(["redo", "--steps", &ghosts.to_string()]).success();
+        repo.assert_file("new0.txt", "new\n", "redone");
+        repo.assert_file("old.txt", "old\n", "it takes nothing off the branch");
+        assert_eq!(told(&repo).len(), before.len());
+        repo.json(["undo", "--steps", &ghosts.to_string()]);
+        repo.state().assert_is(&merged.state(), "undone again");
+        // Where the merge is taken off it is redone as before.
+        repo.sh("git reset -q --keep HEAD~1");
+        assert_eq!(told(&repo)[0], format!("{} undone", ghosts + 1));
+        repo.oxundo(["redo", "--steps", &ghosts.to_string()]).success();
+        repo.assert_file("new0.txt", "new\n", "redone");
+        repo.assert_absent("old.txt", "the merge that was taken off does not come with it");
+        repo.assert_sound();
     }
 }
 
@@ -889,7 +1033,7 @@ fn a_reset_that_took_the_dirty_commit_too_is_redone_with_it() {
 }
 
 /// Makes of the timeline what the first release would have written.
-fn as_of_the_first_release(repo: &Sandbox) {
+pub(crate) fn as_of_the_first_release(repo: &Sandbox) {
     let name = "refs/oxundo/timeline";
     let old = repo.clone().with_variable("GIT_INDEX_FILE", repo.path(".git/old"));
     old.git(["read-tree", name]);
@@ -904,6 +1048,9 @@ fn as_of_the_first_release(repo: &Sandbox) {
         let keys = record.as_object_mut().expect("an object");
         for key in ["at", "footing", "kept"] {
             keys.remove(key);
+        }
+        for stack in record["stacks"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+            stack.as_object_mut().expect("an object").remove("lifted");
         }
         let id = repo.git_fed(&["hash-object", "-w", "--stdin"], record.to_string().as_bytes());
         old.git(["update-index", "--cacheinfo", &format!("100644,{},{path}", id.trim())]);

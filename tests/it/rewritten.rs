@@ -1,6 +1,7 @@
 //! What the user's git has rewritten, collected, renamed or deleted between the turns: nothing that a turn needs is lost, what
 //! the user did stays done, and where a turn begins or ends is known all the same.
 
+use crate::follow::as_of_the_first_release;
 use crate::sandbox::{Mode, Sandbox, State, check_all, in_both_modes};
 
 #[test]
@@ -781,6 +782,15 @@ fn going_back_by_commits_on_top_names_the_turns_that_were_merged() {
     repo.agent("echo 2 >n2");
     repo.sh("git switch -q main; git merge -q --no-ff -m merged third");
     repo.agent("echo 3 >n3");
+    let (merged, state) = (repo.copy(), repo.state());
+    let all = repo.oxundo(["undo", "--revert", "--to", "0"]);
+    all.success();
+    assert!(!all.err().contains("was merged") && !["n1", "n2", "n3"].iter().any(|file| repo.exists(file)));
+    repo.undo();
+    repo.state().assert_is(&state, "all of it");
+    // An older release has another line.
+    let repo = merged;
+    as_of_the_first_release(&repo);
     let first = repo.oxundo(["undo", "--revert", "--to", "0"]);
     first.success();
     let left = if repo.exists("n1") { 1 } else { 2 };
@@ -790,6 +800,16 @@ fn going_back_by_commits_on_top_names_the_turns_that_were_merged() {
     assert!(!repo.exists("n1") && !repo.exists("n2"));
     let again = repo.oxundo(["undo", "--revert", "--to", "0"]);
     assert!(!again.err().contains("was merged"), "it is taken out: {again:?}");
+    let repo = Sandbox::new();
+    repo.sh("git branch third");
+    repo.agent("echo 1 >n1");
+    repo.sh("git switch -q third");
+    repo.agent("echo 2 >n2");
+    repo.sh("git switch -q main");
+    repo.agent("git merge -q --no-ff -m merged third");
+    let all = repo.oxundo(["undo", "--revert", "--to", "0"]);
+    assert!(!all.err().contains("was merged"), "what the agent merged goes with its turn: {all:?}");
+    assert!(!repo.exists("n1") && !repo.exists("n2"));
 }
 
 #[test]

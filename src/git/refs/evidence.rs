@@ -26,6 +26,9 @@ const RENAMED: &[u8] = b"Branch: renamed ";
 /// And where it makes one like it, with its reflog.
 const COPIED: &[u8] = b"Branch: copied ";
 
+/// How it begins where HEAD goes to another branch.
+const LEAVING: &[u8] = b"checkout: moving from ";
+
 /// How oxundo's own messages begin.
 const OWN: &[u8] = b"oxundo: ";
 
@@ -137,6 +140,18 @@ impl Refs<'_> {
         called == Some(&name[..])
     }
 
+    /// Where HEAD was as it left a branch on which it had been at a commit, or where it is, if it did not leave it: wherever that has gone
+    /// since. A branch that began there goes on with it. None where HEAD's reflog does not say so.
+    pub fn left_at(&self, name: &str, commit: ObjectId) -> Option<ObjectId> {
+        let (text, id) = (self.log_of("HEAD"), commit.to_string());
+        let lines: Vec<Line<'_>> = text.lines().filter_map(Line::read).collect();
+        let to_it = lossless::decode([" to ", name.strip_prefix("refs/heads/").unwrap_or(name)].concat().as_str());
+        let came_by = |line: &Line<'_>| line.said.ends_with(&to_it) || line.from == line.to || !line.leaves();
+        let at = lines.iter().rposition(|line| line.to == id.as_bytes() && came_by(line))?;
+        let left = lines[at + 1..].iter().find(|line| line.leaves()).map(|line| line.from);
+        ObjectId::from_hex(left.or(lines.last().map(|line| line.to))?).ok()
+    }
+
     /// Whether a branch has the line by which one is known that was there.
     pub fn has_line(&self, name: &str, was: &Was<'_>) -> bool {
         since(&self.log_of(name), was.known_by).is_some()
@@ -207,7 +222,9 @@ impl Refs<'_> {
 
 /// A line of a reflog.
 struct Line<'a> {
-    /// Where the ref is since.
+    /// Where the ref was.
+    from: &'a [u8],
+    /// Where it is since.
     to: &'a [u8],
     /// Since when, in seconds since 1970.
     at: Option<i64>,
@@ -219,7 +236,13 @@ impl<'a> Line<'a> {
     fn read(line: &'a [u8]) -> Option<Self> {
         let (about, said) = line.split_once_str("\t")?;
         let at = about.rsplit_str(" ").nth(1).and_then(|time| time.to_str().ok()?.parse().ok());
-        Some(Self { to: about.splitn_str(3, " ").nth(1)?, at, said })
+        let mut ends = about.splitn_str(3, " ");
+        Some(Self { from: ends.next()?, to: ends.next()?, at, said })
+    }
+
+    /// Whether HEAD went to another branch.
+    fn leaves(&self) -> bool {
+        self.said.starts_with(LEAVING)
     }
 
     /// Whether what HEAD went to was made as it went there.
@@ -310,6 +333,29 @@ mod tests {
     }
 
     #[test]
+    fn where_head_was_as_it_left_a_branch_is_told_wherever_that_has_gone_since() {
+        let f = Fixture::new();
+        let (one, refs) = (f.commit("a", "one"), Refs::new(&f.repo));
+        let left = |at| refs.left_at("refs/heads/main", at);
+        assert_eq!(left(one), Some(one), "it is there");
+        let two = f.commit("a", "two");
+        assert_eq!((left(one), left(two)), (Some(two), Some(two)), "it went along");
+        f.git(&["switch", "-q", "-c", "begun"]);
+        let three = f.commit("a", "three");
+        f.git(&["branch", "-q", "-f", "main", &three.to_string()]);
+        assert_eq!(
+            (left(one), left(two), left(three)),
+            (Some(two), Some(three), Some(three)),
+            "where another began it goes on"
+        );
+        f.git(&["checkout", "-q", &one.to_string()]);
+        assert_eq!(left(one), Some(two), "it was not there on the branch");
+        f.git(&["switch", "-q", "main"]);
+        assert_eq!(left(three), Some(three));
+        assert_eq!(left(ObjectId::null(gix::hash::Kind::Sha1)), None);
+    }
+
+    #[test]
     fn a_line_tells_whether_the_commit_was_made_as_head_went_there() {
         for (said, made) in [
             ("commit: start again (finish)", true),
@@ -333,7 +379,7 @@ mod tests {
             ("oxundo: redo", false),
             ("", false),
         ] {
-            assert_eq!(Line { to: b"", at: None, said: said.as_bytes() }.has_made(), made, "{said}");
+            assert_eq!(Line { from: b"", to: b"", at: None, said: said.as_bytes() }.has_made(), made, "{said}");
         }
     }
 }
