@@ -9,11 +9,12 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What the user does with what is theirs, beginning with `u` or `new`.
+/// What the user does with what is theirs, beginning with `u` or `new`. No line is like one of the agent's: what was theirs in a file that
+/// is gone would count as copied.
 const USER: [&str; 26] = [
-    "echo {} >>u1",
-    "echo {} >u1",
-    "echo {} >new{}",
+    "echo u{} >>u1",
+    "echo u{} >u1",
+    "echo u{} >new{}",
     "chmod 755 u1",
     "chmod 600 u2",
     "rm -f u2",
@@ -30,8 +31,8 @@ const USER: [&str; 26] = [
     "mkdir -p ud/x{}",
     "rm -rf ud",
     "mkdir -p ud; chmod 700 ud",
-    "mkdir -p ud; echo {} >ud/f; rm -f ud/g",
-    "mkdir -p ud; echo {} >ud/g; rm -f ud/f",
+    "mkdir -p ud; echo u{} >ud/f; rm -f ud/g",
+    "mkdir -p ud; echo u{} >ud/g; rm -f ud/f",
     "git bisect start -q",
     "git bisect reset -q",
     "printf 'a message\\n' >.git/MERGE_MSG",
@@ -41,17 +42,17 @@ const USER: [&str; 26] = [
 
 /// What a call does, with what is the agent's.
 const AGENT: [(&str, &str); 13] = [
-    ("Edit", "echo {} >>a1"),
-    ("Edit", "echo {} >a1"),
-    ("Bash", "echo {} >>a1"),
-    ("Bash", "echo {} >a{}"),
+    ("Edit", "echo a{} >>a1"),
+    ("Edit", "echo a{} >a1"),
+    ("Bash", "echo a{} >>a1"),
+    ("Bash", "echo a{} >a{}"),
     ("Bash", "rm -f a2"),
-    ("Bash", "mkdir -p ad/x{}; echo {} >ad/f"),
+    ("Bash", "mkdir -p ad/x{}; echo a{} >ad/f"),
     ("Bash", "rm -rf ad; chmod 700 a1"),
     ("Bash", "git add -- a*"),
     ("Bash", "git commit -qm its -- a1 || true"),
-    ("Bash", "echo {} >>a1; git commit -qm its -- a1 || true"),
-    ("Bash", "echo {} >>t1; git commit -qm its -- t1 || true"),
+    ("Bash", "echo a{} >>a1; git commit -qm its -- a1 || true"),
+    ("Bash", "echo a{} >>t1; git commit -qm its -- t1 || true"),
     ("Bash", "git branch -f its"),
     ("Bash", "git status -s >/dev/null; mv a1 a9; cp a9 a1"),
 ];
