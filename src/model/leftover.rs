@@ -76,8 +76,8 @@ pub fn is_like(one: &[u8], other: &[u8]) -> bool {
     common >= longer.div_ceil(2)
 }
 
-/// Whether a line has a word in it.
-fn tells(line: &[u8]) -> bool {
+/// Whether a line has a word in it: braces and blank lines are everybody's.
+pub fn tells(line: &[u8]) -> bool {
     line.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii())
 }
 

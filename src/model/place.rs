@@ -153,24 +153,21 @@ pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// How the turns of several lines that are all done stand above each other, by their numbers: those that stand above another one than
-/// they were made on, or above such, each with the one below it, the lowest first. Of each line is given the last turn, and whether those
-/// below it are done with it, as they are not where it alone was copied here.
-pub fn joined(tops: &BTreeMap<u64, bool>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> {
+/// How the turns of several lines that are all done, of each of which the last turn is given, stand above each other, by their numbers:
+/// those that stand above another one than they were made on, or above such, each with the one below it, the lowest first.
+pub fn joined(tops: &BTreeSet<u64>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> {
     let (mut next, mut line) = (tops.clone(), Vec::new());
     while next.len() > 1
-        && let Some((turn, is_whole)) = next.pop_last()
+        && let Some(turn) = next.pop_last()
     {
         if line.len() == FAR {
             return Ok(Vec::new());
         }
         let previous = read(turn)?.previous;
         line.push((turn, previous));
-        if let Some(previous) = previous.filter(|_| is_whole) {
-            next.insert(previous, true);
-        }
+        next.extend(previous);
     }
-    let mut below = next.pop_last().map(|(turn, _)| turn);
+    let mut below = next.pop_last();
     let mut joined = Vec::new();
     for (turn, made_on) in line.into_iter().rev() {
         if let Some(below) = below.filter(|below| !joined.is_empty() || made_on != Some(*below)) {
@@ -181,16 +178,11 @@ pub fn joined(tops: &BTreeMap<u64, bool>, read: &Read<'_>) -> Result<Vec<(u64, u
     Ok(joined)
 }
 
-/// Whether a line's last turn that moved HEAD is the one that was found.
-pub fn is_base(top: Option<u64>, found: Option<Found>, read: &Read<'_>) -> Result<bool> {
-    fits(base_of(top, read)?, found, read)
-}
-
 /// Decides where HEAD stands, by the nearest end of a turn in its history.
 pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Place> {
     let Recorded { last, is_here, here, others } = recorded;
     let base = |stack: &Stack| base_of(stack.top, read);
-    let fits = |stack: &Stack| is_base(stack.top, found, read);
+    let fits = |stack: &Stack| fits(base(stack)?, found, read);
     let own = here.as_ref().filter(|_| !is_here);
     if fits(last)? {
         // The branch has a line of its own; what stands above the same commit is the same on every branch that began below it.
@@ -443,12 +435,10 @@ mod tests {
             let to = if matches!(turn, 3 | 4) { from } else { to };
             Ok(Node { turn, previous, from, to, ..Node::default() })
         };
-        let above = |tops: &[(u64, bool)]| joined(&tops.iter().copied().collect(), &read).expect("read");
-        assert_eq!(above(&[(4, true), (2, true)]), [(2, 1), (3, 2), (4, 3)], "3 was made on 1, which is there too");
-        assert_eq!(above(&[(5, true), (2, true)]), [(2, 1), (3, 2), (4, 3), (5, 4)]);
-        assert!(above(&[(4, true), (1, true)]).is_empty() && above(&[(4, true)]).is_empty(), "it is one line");
-        assert_eq!(above(&[(5, false), (2, true)]), [(5, 2)], "of 5 alone a copy is there");
-        assert_eq!(above(&[(5, true), (2, false)]), above(&[(5, true), (2, true)]));
+        let above = |tops: &[u64]| joined(&tops.iter().copied().collect(), &read).expect("read");
+        assert_eq!(above(&[4, 2]), [(2, 1), (3, 2), (4, 3)], "3 was made on 1, which is there too");
+        assert_eq!(above(&[5, 2]), [(2, 1), (3, 2), (4, 3), (5, 4)]);
+        assert!(above(&[4, 1]).is_empty() && above(&[4]).is_empty(), "it is one line");
     }
 
     #[test]

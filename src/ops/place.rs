@@ -72,9 +72,8 @@ fn lines(
     let is_below = |end: Found| objects.is_ancestor(end.commit, to);
     let nearest = nearest(timeline.repo, timeline, recorded, head, to)?;
     let comes_along = LazyCell::new(|| has_come_along(&objects, timeline, recorded, head).unwrap_or(false));
-    let gained = gained(timeline, from, to)?;
-    let mut tops: BTreeMap<u64, bool> = gained.iter().map(|gained| (gained.found.turn, gained.is_whole)).collect();
-    let mut ends: Vec<Found> = gained.iter().map(|gained| gained.found).chain(nearest).collect();
+    let mut ends: Vec<Found> = gained(timeline, from, to)?.into_iter().chain(nearest).collect();
+    let mut tops: BTreeSet<u64> = ends.iter().map(|end| end.turn).collect();
     let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
     let mut most = u64::MAX;
     for (line, is_own) in own.map(|own| (own, true)).into_iter().chain([(&recorded.last, false)]) {
@@ -94,15 +93,11 @@ fn lines(
         }
         // What moved no ref is not where HEAD is only beside it.
         let is_done = line.top == base || is_own || *comes_along;
-        tops.extend(line.top.filter(|_| is_done).or(base).map(|turn| (turn, true)));
+        tops.extend(line.top.filter(|_| is_done).or(base));
         ends.extend(end);
     }
-    if let Some(nearest) = nearest.filter(|nearest| !tops.contains_key(&nearest.turn)) {
-        tops.insert(nearest.turn, is_below(nearest)?);
-    }
-    for (top, is_whole) in tops.split_off(&most.saturating_add(1)) {
-        let below = if is_whole { first_up_to(timeline, most, top)? } else { None };
-        tops.extend(below.map(|below| (below, true)));
+    for top in tops.split_off(&most.saturating_add(1)) {
+        tops.extend(first_up_to(timeline, most, top)?);
     }
     let mut joined = joined(&tops, &|turn| timeline.node(turn))?;
     if *comes_along {
@@ -132,25 +127,15 @@ fn is_among_others(timeline: &Stored<'_>, recorded: &Recorded) -> Result<bool> {
         || turn.depth + last.undone.len() as u64 + 1 < timeline.state.next)
 }
 
-/// A turn of which HEAD's history has gained the end.
-struct Gained {
-    found: Found,
-    /// Whether it is the very commit, and so all is done on which it was made.
-    is_whole: bool,
-}
-
 /// The turns of which HEAD's history has gained the end since it was there, by the notes.
-fn gained(timeline: &Stored<'_>, since: Option<ObjectId>, head: ObjectId) -> Result<Vec<Gained>> {
+fn gained(timeline: &Stored<'_>, since: Option<ObjectId>, head: ObjectId) -> Result<Vec<Found>> {
     let Some(since) = since else { return Ok(Vec::new()) };
     let mut commits = Objects::new(timeline.repo).commits_between(&[since], head)?;
     commits.truncate(NEAR.iter().sum());
     let mut gained = Vec::new();
-    for (commit, notes) in commits.iter().zip(Refs::new(timeline.repo).notes_on(&commits)?) {
-        let found = end_of(timeline.repo, timeline, &notes)?;
-        gained.extend(found.map(|found| Gained { found, is_whole: found.commit == *commit }));
+    for notes in Refs::new(timeline.repo).notes_on(&commits)? {
+        gained.extend(end_of(timeline.repo, timeline, &notes)?);
     }
-    // Where both are there it is the very commit that says more.
-    gained.sort_by_key(|gained| gained.is_whole);
     Ok(gained)
 }
 
@@ -177,10 +162,10 @@ fn keep_lifted(timeline: &mut Stored<'_>, recorded: &Recorded, head: ObjectId) -
 }
 
 /// Which undone turns that moved no ref stand above what HEAD has gained since, each with the one below it, the next one first.
-fn going_up(timeline: &Stored<'_>, line: &Stack, tops: &BTreeMap<u64, bool>) -> Result<Vec<(u64, u64)>> {
+fn going_up(timeline: &Stored<'_>, line: &Stack, tops: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>> {
     let mut up = Vec::new();
-    let has_line = line.top.is_none_or(|top| tops.contains_key(&top));
-    let newest = tops.keys().next_back().copied().filter(|newest| has_line && Some(*newest) != line.top);
+    let has_line = line.top.is_none_or(|top| tops.contains(&top));
+    let newest = tops.last().copied().filter(|newest| has_line && Some(*newest) != line.top);
     let Some(mut below) = newest else { return Ok(up) };
     for turn in &line.undone {
         if *turn < below || timeline.node(*turn)?.moved() {

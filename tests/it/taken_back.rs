@@ -478,3 +478,24 @@ fn a_line_of_the_users_that_has_no_place_without_the_agents_is_not_taken_back_un
         ),
     )]);
 }
+
+#[test]
+fn what_everybody_writes_is_no_copy_of_the_users() {
+    const AGENTS: (char, &str) = ('a', "printf 'AGENT1\\n}\\n\\n' >>F");
+    check([
+        ("deleted", case(&[('u', "printf '}\\n\\n' >u"), AGENTS, ('u', "rm u")], "AGENT1 ", "", Leaves(""))),
+        (
+            "taken back",
+            case(&[('u', "printf '}\\n\\n' >>a"), AGENTS, ('u', "git checkout -q a")], "AGENT1 ", "", Leaves("")),
+        ),
+        (
+            "copied",
+            case(
+                &[('u', "echo USER1 >u"), ('a', "echo AGENT1 >>F; cat u >>F"), ('u', "rm u")],
+                "AGENT1 USER1 ",
+                "",
+                Refused,
+            ),
+        ),
+    ]);
+}

@@ -4,6 +4,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::model::leftover::tells;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -75,7 +76,7 @@ impl<'v, 'r> Written<'v, 'r> {
         for (path, file) in files.iter().filter_map(|(path, change)| Some((path, change.to?))) {
             if !is_gits(path) && !self.seen.read.contains(&file.id) {
                 let lines = self.seen.of(file.id)?;
-                self.own.extend(lines.into_iter().filter(|line| !self.seen.all.contains(line)));
+                self.own.extend(lines.into_iter().filter(|line| tells(line) && !self.seen.all.contains(line)));
             }
         }
         for file in files.values().filter_map(|change| change.to) {

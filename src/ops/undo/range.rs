@@ -89,7 +89,13 @@ impl TurnRange {
         let [began, other] = [&turn.branch, &turn.began_on].map(|name| shown_place(name.as_deref()));
         let message = format!("turn {} began {began}, and the turns below it are those of {other}", turn.turn);
         let switch = match &turn.began_on {
-            Some(other) if has_own_commits(view, turn)? => switching::line(view, Some(other), None)?,
+            Some(other) if has_own_commits(view, turn)? => {
+                // This branch has that one's name by now.
+                if let Some(line) = self.on_a_branch().filter(|_| view.head.branch.as_ref() == Some(other)) {
+                    return Err(Refusal::new(Code::Branch, message).hint(line).into());
+                }
+                switching::line(view, Some(other), None)?
+            }
             _ => None,
         };
         // Those above it come first.

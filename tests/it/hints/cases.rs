@@ -281,6 +281,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "turn … began …, and the turns below it are those of …",
+        "oxundo -q branch re 1; turn 'echo 4 >n4'; own; git branch -M main",
+        "oxundo undo --to 1",
+        "test -e one && ! test -e two && ! test -e n4",
+    ),
+    case(
+        "turn … began …, and the turns below it are those of …",
         "oxundo -q branch x 1",
         "oxundo undo --steps 2",
         "! test -e two && test -e one && ! git rev-parse -q --verify x",
