@@ -24,6 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many turns the recorded line is followed down.
 const FAR: usize = 1024;
 
+/// How many turns of several lines are put above each other: below them it is the line of the newest.
+const MOST_JOINED: usize = 256;
+
 /// The turns of one branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
@@ -158,11 +161,9 @@ pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
 pub fn joined(tops: &BTreeSet<u64>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> {
     let (mut next, mut line) = (tops.clone(), Vec::new());
     while next.len() > 1
+        && line.len() < MOST_JOINED
         && let Some(turn) = next.pop_last()
     {
-        if line.len() == FAR {
-            return Ok(Vec::new());
-        }
         let previous = read(turn)?.previous;
         line.push((turn, previous));
         next.extend(previous);

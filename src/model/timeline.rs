@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// an oxundo that does so must not go on with one that follows the commits.
 pub const VERSION: u32 = 2;
 
+/// Of how many turns of a branch it is written that they stand above others than they were made on, the newest.
+const MOST_LIFTED: usize = 512;
+
 /// Where HEAD was when the timeline was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
@@ -154,7 +157,11 @@ impl Timeline {
 
     /// HEAD stands here now, and this is done and undone.
     pub fn stand(&mut self, head: &Head, place: &Place) {
-        self.stacks.insert(head.stack().to_owned(), Stack { lifted: self.lifted.clone(), ..place.to_stack() });
+        let mut lifted = self.lifted.clone();
+        while lifted.len() > MOST_LIFTED {
+            lifted.pop_first();
+        }
+        self.stacks.insert(head.stack().to_owned(), Stack { lifted, ..place.to_stack() });
         self.tidy();
         let at = || Standing { stack: head.stack().to_owned(), commit: head.commit };
         self.at = (!self.stacks.is_empty()).then(at);

@@ -43,7 +43,7 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
         return Ok(());
     }
     keep_lifted(timeline, &recorded, commit)?;
-    let lines = lines(timeline, &recorded, head, (at.commit, commit))?;
+    let lines = lines(timeline, &recorded, head, commit)?;
     timeline.state.found = Some((head.clone(), lines.found));
     for (turn, previous) in lines.joined {
         let is_counted = !timeline.require_turn(turn)?.is_part();
@@ -61,18 +61,13 @@ struct Lines {
     joined: Vec<(u64, u64)>,
 }
 
-/// Finds them where HEAD went from one commit to another since the timeline was written.
-fn lines(
-    timeline: &Stored<'_>,
-    recorded: &Recorded,
-    head: &Head,
-    (from, to): (Option<ObjectId>, ObjectId),
-) -> Result<Lines> {
+/// Finds them where HEAD has moved since the timeline was written.
+fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) -> Result<Lines> {
     let objects = Objects::new(timeline.repo);
     let is_below = |end: Found| objects.is_ancestor(end.commit, to);
     let nearest = nearest(timeline.repo, timeline, recorded, head, to)?;
     let comes_along = LazyCell::new(|| has_come_along(&objects, timeline, recorded, head).unwrap_or(false));
-    let mut ends: Vec<Found> = gained(timeline, from, to)?.into_iter().chain(nearest).collect();
+    let mut ends: Vec<Found> = ends_near(timeline, recorded, to)?.into_iter().chain(nearest).collect();
     let mut tops: BTreeSet<u64> = ends.iter().map(|end| end.turn).collect();
     let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
     let mut most = u64::MAX;
@@ -98,6 +93,12 @@ fn lines(
     }
     for top in tops.split_off(&most.saturating_add(1)) {
         tops.extend(first_up_to(timeline, most, top)?);
+    }
+    // What moved no ref stands above such an end wherever that is.
+    let newest = tops.last().copied();
+    for line in recorded.others.iter().filter(|line| line.top.is_some() && line.top < newest) {
+        let base = base_of(line.top, &|turn| timeline.node(turn))?;
+        tops.extend(line.top.filter(|_| ends.iter().any(|end| Some(end.turn) == base)));
     }
     let mut joined = joined(&tops, &|turn| timeline.node(turn))?;
     if *comes_along {
@@ -127,16 +128,27 @@ fn is_among_others(timeline: &Stored<'_>, recorded: &Recorded) -> Result<bool> {
         || turn.depth + last.undone.len() as u64 + 1 < timeline.state.next)
 }
 
-/// The turns of which HEAD's history has gained the end since it was there, by the notes.
-fn gained(timeline: &Stored<'_>, since: Option<ObjectId>, head: ObjectId) -> Result<Vec<Found>> {
-    let Some(since) = since else { return Ok(Vec::new()) };
-    let mut commits = Objects::new(timeline.repo).commits_between(&[since], head)?;
-    commits.truncate(NEAR.iter().sum());
-    let mut gained = Vec::new();
-    for notes in Refs::new(timeline.repo).notes_on(&commits)? {
-        gained.extend(end_of(timeline.repo, timeline, &notes)?);
+/// The turns that ended on one of the last commits of HEAD's history, by the notes, or of which one that is done on another line is copied
+/// there.
+fn ends_near(timeline: &Stored<'_>, recorded: &Recorded, head: ObjectId) -> Result<Vec<Found>> {
+    let objects = Objects::new(timeline.repo);
+    let commits = objects.newest_first(head).take(NEAR.iter().sum())?;
+    let (mut ends, mut bare) = (Vec::new(), Vec::new());
+    for (commit, notes) in commits.iter().zip(Refs::new(timeline.repo).notes_on(&commits)?) {
+        match end_of(timeline.repo, timeline, &notes)? {
+            Some(found) => ends.push(found),
+            None if bare.len() < NEAR_TURNS => bare.push(objects.seen(*commit)),
+            None => {}
+        }
     }
-    Ok(gained)
+    let known: HashSet<u64> = ends.iter().map(|end| end.turn).collect();
+    let mut others = beside(&objects, timeline, recorded)?;
+    others.retain(|end| !known.contains(&end.found.turn));
+    if !others.is_empty() && !bare.is_empty() {
+        let copied = copied(&objects, Anew::new(&objects, timeline), &others, &bare, head)?;
+        ends.extend(others.iter().map(|end| end.found).filter(|found| copied.contains(&found.commit)));
+    }
+    Ok(ends)
 }
 
 /// Has those stand where they did that went up on the line of HEAD's branch, or on the one that was walked last, while all of that is in

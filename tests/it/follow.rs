@@ -570,6 +570,36 @@ const TOGETHER: &[(&str, &str, &[u64])] = &[
     ("main rebased", "git switch -q main; git rebase -q feature", &[3, 2, 1]),
     ("picked", "git switch -q main; git cherry-pick feature >/dev/null", &[4, 3, 1]),
     ("main picked", "git cherry-pick main >/dev/null", &[4, 3, 2, 1]),
+    ("all picked", "git switch -q main; git cherry-pick main..feature >/dev/null", &[4, 3, 2, 1]),
+    (
+        "the other goes on",
+        "git switch -q main; git merge -q --no-edit feature; oxundo log
+        git switch -qc more feature; oxundo run -- sh -c 'echo 5 >more.txt'; git switch -q main",
+        &[4, 3, 2, 1],
+    ),
+    (
+        "its own branch goes on",
+        "git merge -q --no-edit main; git switch -q main; oxundo run -- sh -c 'echo 5 >more.txt'; git switch -q feature",
+        &[4, 3, 2, 1],
+    ),
+    (
+        "a part, and goes on",
+        "git switch -q main; git merge -q --no-edit feature~1; git switch -q feature; oxundo describe 4 -m x
+        git switch -q main",
+        &[3, 2, 1],
+    ),
+    (
+        "rebased, and merged",
+        "git commit -q --amend --no-edit --date=2001-01-01; git switch -q main; oxundo run -- sh -c 'echo 5 >5.txt'
+        git merge -q --no-edit feature",
+        &[5, 4, 3, 2, 1],
+    ),
+    (
+        "with a ghost turn",
+        "oxundo run --ghost -- sh -c 'echo 5 >5.txt'; git add -A; git commit -qm ghost; git switch -q main
+        oxundo run -- sh -c 'echo 6 >6.txt'; git merge -q --no-edit feature",
+        &[6, 5, 4, 3, 2, 1],
+    ),
     ("on a third branch", "git switch -qc third main; git merge -q --no-edit feature", &[4, 3, 2, 1]),
     ("detached", "git switch -q --detach main; git merge -q --no-edit feature", &[4, 3, 2, 1]),
 ];
@@ -608,7 +638,7 @@ fn lines_that_come_together_are_one() {
             repo.state().assert_is(&state, "and brought back");
             assert_eq!(done(&repo), wanted);
             // A turn stands above them, and what they went up above is gone with a merge that is taken off.
-            repo.agent("echo 5 >5.txt");
+            repo.agent("echo top >top.txt");
             assert_eq!(done(&repo)[1..], *wanted);
             repo.undo();
             repo.state().assert_is(&state, "undone");
@@ -618,6 +648,11 @@ fn lines_that_come_together_are_one() {
                     "git switch -q {branch}; git reset -q --hard $(git log --format=%H --grep=turn.{} -1)",
                     wanted[0]
                 ));
+                if story.contains("--ghost") {
+                    // It goes with the one below it.
+                    assert_eq!(done(&other).contains(&5), branch == "feature");
+                    continue;
+                }
                 assert_eq!(done(&other)[0], wanted[0]);
                 match other.json(["undo"]) {
                     (0, _) => other.assert_absent(&format!("{}.txt", wanted[0]), "undone"),
@@ -627,6 +662,37 @@ fn lines_that_come_together_are_one() {
             repo.assert_sound();
         },
     );
+}
+
+#[test]
+fn undo_takes_nothing_off_a_branch_that_a_turn_brought_to_its_own() {
+    for (mine, brings) in [
+        ("echo mine >mine; git add mine; git commit -qm mine", "git merge -q main"),
+        ("echo mine >mine; git add mine; git commit -qm mine", "git rebase -q main"),
+        ("oxundo run -- sh -c 'echo mine >mine'", "git merge -q main"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("git branch feature");
+        repo.sh(mine);
+        let tip = repo.head().trim().to_owned();
+        repo.sh("git switch -q feature");
+        repo.agent(&format!("{brings}; echo 2 >2.txt"));
+        let merged = repo.copy();
+        merged.sh("git switch -q main; git merge -q --ff-only feature");
+        let state = merged.state();
+        let error = merged.refuses(&["undo"], "foreign");
+        merged.state().assert_is(&state, "it changes nothing");
+        let line = format!("git reset -q --keep {}", &tip[..10]);
+        assert!(error.to_string().contains(&line), "{error}");
+        merged.sh(&line);
+        assert!(merged.exists("mine") && !merged.exists("2.txt"));
+        // Where it was made it is undone.
+        repo.undo();
+        assert!(!repo.exists("mine") && !repo.exists("2.txt"));
+        assert_eq!(repo.git(["rev-parse", "main"]).trim(), tip);
+        repo.redo();
+        assert!(repo.exists("mine") && repo.exists("2.txt"));
+    }
 }
 
 #[test]

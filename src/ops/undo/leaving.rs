@@ -5,8 +5,9 @@ use crate::git::objects::Objects;
 use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::refs::read::in_the_way_of;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::shell_word;
-use crate::model::checkpoint::{Checkpoint, branch_word, short_branch};
+use crate::model::checkpoint::{Checkpoint, branch_word, short_branch, shown_place};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::operation::Operation;
@@ -94,6 +95,9 @@ impl Walk<'_, '_> {
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
         leaving.truncate(ours + MANY);
+        if op == Op::Undo && view.head.branch.as_deref() == Some(name) {
+            self.check_were_not_here(name, &leaving)?;
+        }
         let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
         // A detached HEAD goes by its own name.
         let is_beside = view.head.branch.as_deref().unwrap_or_else(|| view.head.stack()) != name;
@@ -126,6 +130,24 @@ impl Walk<'_, '_> {
             }
             checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
         }
+    }
+
+    /// Refuses to take off HEAD's branch what that had before a turn brought it to the one on which it was made: HEAD's has gone on to it.
+    fn check_were_not_here(&self, name: &str, leaving: &[ObjectId]) -> Result<()> {
+        let objects = Objects::new(self.view.repo);
+        for turn in self.range.turns.iter().filter(|turn| turn.began_on.as_deref().is_some_and(|began| began != name)) {
+            let before = self.view.timeline.checkpoint(turn.turn, Side::Before)?;
+            let Some(tip) = before.branches.get(name).copied() else { continue };
+            let here = objects.reachable_from(&[tip], leaving)?;
+            let Some(first) = leaving.iter().find(|commit| here.contains(*commit)) else { continue };
+            let (branch, other) = (short_branch(name), shown_place(turn.began_on.as_deref()));
+            let [first, tip] = [*first, tip].map(|id| id.to_hex_with_len(10).to_string());
+            let number = turn.turn;
+            let message = format!("commit {first} was on '{branch}' before turn {number}, which brought it to {other}");
+            let back = format!("run 'git reset -q --keep {tip}' to put '{branch}' back to where it was then");
+            return Err(Refusal::new(Code::Foreign, message).hint(back).commits(here).into());
+        }
+        Ok(())
     }
 
     /// Whether a commit was on a branch in one of the states that the walk leads to: on whatever others it is since.

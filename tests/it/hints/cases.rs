@@ -315,6 +315,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo undo",
         "! test -e two && git show stash@{0}^3:two | grep mine",
     ),
+    case(
+        "commit … was on '…' before turn …, which brought it to …",
+        "git switch -qc f HEAD~2; git switch -q -; own; git switch -q f; turn 'git merge -q main; echo 3 >three'; git switch -q main; git merge -q f",
+        "oxundo undo",
+        "! test -e three && test -e own && test -e two",
+    ),
     none(
         "turn … was merged: nothing that is done in … stands above it",
         "git switch -qc third HEAD~1; turn 'echo 3 >n3'; git switch -q -; turn 'git merge -q --no-ff -m mg third'",
