@@ -167,6 +167,11 @@ impl Timeline {
         self.at = (!self.stacks.is_empty()).then(at);
     }
 
+    /// Where turns stand is not looked at: they do above those on which they were made.
+    pub fn stand_as_made(&mut self) {
+        (self.lifted, self.found) = (BTreeMap::new(), None);
+    }
+
     /// What stands above a commit has changed, and that goes for every branch that is there.
     pub fn stand_everywhere(&mut self, was: &Place, now: &Place) {
         for stack in self.stacks.values_mut().filter(|stack| stack.top == was.top) {

@@ -14,7 +14,7 @@ use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
 use gix::ObjectId;
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -34,7 +34,7 @@ pub fn find(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<Place> {
 /// Has the turns of all lines stand where they do now that are in HEAD's history. Where HEAD has not moved since the timeline was
 /// written, that is as it was; where what they went up above is gone from it again, they are where they were made.
 pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
-    (timeline.state.lifted, timeline.state.found) = (BTreeMap::new(), None);
+    timeline.state.stand_as_made();
     let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
     let is_there = at.commit == head.commit && at.stack == head.stack();
     timeline.state.lifted = timeline.state.stack(&at.stack).lifted;
@@ -137,14 +137,14 @@ fn ends_near(timeline: &Stored<'_>, recorded: &Recorded, head: ObjectId) -> Resu
     for (commit, notes) in commits.iter().zip(Refs::new(timeline.repo).notes_on(&commits)?) {
         match end_of(timeline.repo, timeline, &notes)? {
             Some(found) => ends.push(found),
-            None if bare.len() < NEAR_TURNS => bare.push(objects.seen(*commit)),
-            None => {}
+            None => bare.push(*commit),
         }
     }
     let known: HashSet<u64> = ends.iter().map(|end| end.turn).collect();
     let mut others = beside(&objects, timeline, recorded)?;
     others.retain(|end| !known.contains(&end.found.turn));
     if !others.is_empty() && !bare.is_empty() {
+        let bare: Vec<Seen> = bare.iter().take(NEAR_TURNS).map(|commit| objects.seen(*commit)).collect();
         let copied = copied(&objects, Anew::new(&objects, timeline), &others, &bare, head)?;
         ends.extend(others.iter().map(|end| end.found).filter(|found| copied.contains(&found.commit)));
     }

@@ -172,7 +172,9 @@ impl<'r> View<'r> {
 
 /// The timeline as it stands where HEAD is. What cannot be read of it is said where it is needed.
 fn standing<'r>(mut timeline: Stored<'r>, head: &Head) -> Stored<'r> {
-    let _ = place::lift(&mut timeline, head);
+    if place::lift(&mut timeline, head).is_err() {
+        timeline.state.stand_as_made();
+    }
     timeline
 }
 
