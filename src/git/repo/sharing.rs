@@ -20,6 +20,9 @@ const PRIVATE: u32 = 0o700;
 /// New files in a directory with this bit belong to the directory's group.
 const SET_GROUP: u32 = 0o2000;
 
+/// How often a directory is made that goes away meanwhile.
+const TRIES: u32 = 32;
+
 /// For whom files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
@@ -82,6 +85,17 @@ impl Sharing {
 
     /// Makes a directory, and those above it that are not there.
     pub fn make_directories(self, path: &Path) -> io::Result<()> {
+        let mut tries = 1..TRIES;
+        loop {
+            match self.try_make_directories(path) {
+                // git removes those that it leaves empty: one may be gone before the next is in it.
+                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn try_make_directories(self, path: &Path) -> io::Result<()> {
         if self == Self::Own {
             return std::fs::create_dir_all(path);
         }
@@ -132,6 +146,7 @@ impl Sharing {
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// What git makes of an object's file and its directory, and of a ref's.
     fn by_git(value: &str, mask: &str) -> Vec<u32> {
@@ -148,6 +163,31 @@ mod tests {
             .filter(|line| line.len() < 6)
             .map(|mode| u32::from_str_radix(mode, 8).expect("a mode"))
             .collect()
+    }
+
+    #[test]
+    fn directories_are_made_beside_one_who_removes_what_is_empty() {
+        let f = Fixture::new();
+        let (top, is_over) = (f.repo.top().join("a"), AtomicBool::new(false));
+        let all = [top.join("b/c"), top.join("b"), top.clone()];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for directory in &all {
+                        let _ = std::fs::remove_dir(directory);
+                    }
+                }
+            });
+            let made: Vec<_> = (0..500)
+                .flat_map(|_| [Sharing::Own, Sharing::Also(GROUP)])
+                .filter_map(|sharing| sharing.make_directories(&all[0]).err())
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(made.is_empty(), "{made:?}");
+        });
+        let nowhere = f.repo.top().join("file");
+        std::fs::write(&nowhere, "").expect("write it");
+        assert!(Sharing::Own.make_directories(&nowhere.join("d")).is_err(), "what cannot be made is told");
     }
 
     #[test]
