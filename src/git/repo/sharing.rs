@@ -20,6 +20,9 @@ const PRIVATE: u32 = 0o700;
 /// New files in a directory with this bit belong to the directory's group.
 const SET_GROUP: u32 = 0o2000;
 
+/// What is said where somebody removes a directory as another is made in it, or as it is made.
+const COME_AND_GONE: [ErrorKind; 2] = [ErrorKind::NotFound, ErrorKind::AlreadyExists];
+
 /// How often a directory is made that goes away meanwhile.
 const TRIES: u32 = 32;
 
@@ -88,8 +91,8 @@ impl Sharing {
         let mut tries = 1..TRIES;
         loop {
             match self.try_make_directories(path) {
-                // git removes those that it leaves empty: one may be gone before the next is in it.
-                Err(error) if error.kind() == ErrorKind::NotFound && tries.next().is_some() => {}
+                // git removes those that it leaves empty: one may be gone before the next is in it, or as it is looked at.
+                Err(error) if COME_AND_GONE.contains(&error.kind()) && tries.next().is_some() => {}
                 made => return made,
             }
         }
@@ -146,7 +149,7 @@ impl Sharing {
 mod tests {
     use super::*;
     use crate::git::repo::testing::Fixture;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     /// What git makes of an object's file and its directory, and of a ref's.
     fn by_git(value: &str, mask: &str) -> Vec<u32> {
@@ -168,26 +171,32 @@ mod tests {
     #[test]
     fn directories_are_made_beside_one_who_removes_what_is_empty() {
         let f = Fixture::new();
-        let (top, is_over) = (f.repo.top().join("a"), AtomicBool::new(false));
-        let all = [top.join("b/c"), top.join("b"), top.clone()];
+        let top = f.repo.top().join("a");
+        let all = [top.join("b/c"), top.join("b"), top];
+        let (is_over, left) = (AtomicBool::new(false), AtomicU32::new(0));
         std::thread::scope(|scope| {
+            // It removes less often than is tried: whatever comes first, one try has it to itself.
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     for directory in &all {
-                        let _ = std::fs::remove_dir(directory);
+                        if left.load(Ordering::Relaxed) > 0 && std::fs::remove_dir(directory).is_ok() {
+                            left.fetch_sub(1, Ordering::Relaxed);
+                        }
                     }
                 }
             });
-            let made: Vec<_> = (0..500)
-                .flat_map(|_| [Sharing::Own, Sharing::Also(GROUP)])
-                .filter_map(|sharing| sharing.make_directories(&all[0]).err())
-                .collect();
+            let mut failed = Vec::new();
+            for sharing in [Sharing::Own, Sharing::Also(GROUP)].repeat(300) {
+                left.store(TRIES / 2, Ordering::Relaxed);
+                failed.extend(sharing.make_directories(&all[0]).err());
+            }
             is_over.store(true, Ordering::Relaxed);
-            assert!(made.is_empty(), "{made:?}");
+            assert!(failed.is_empty(), "{failed:?}");
         });
         let nowhere = f.repo.top().join("file");
         std::fs::write(&nowhere, "").expect("write it");
         assert!(Sharing::Own.make_directories(&nowhere.join("d")).is_err(), "what cannot be made is told");
+        assert!(Sharing::Own.make_directories(&nowhere).is_err(), "and so is what has its name");
     }
 
     #[test]
