@@ -118,7 +118,8 @@ fn way_out(op: Op) -> Option<&'static str> {
     }
 }
 
-fn named(commit: &Leaving) -> String {
+/// What a commit is called: its abbreviated id and its subject.
+pub fn named(commit: &Leaving) -> String {
     format!("{} ({})", commit.id.to_hex_with_len(7), commit.subject)
 }
 

@@ -94,13 +94,6 @@ pub struct Found {
     pub commit: ObjectId,
 }
 
-impl Found {
-    /// Where a turn ended.
-    pub fn end_of(node: &Node) -> Option<Self> {
-        node.to.map(|commit| Self { turn: node.turn, commit })
-    }
-}
-
 /// What the timeline says of where the cursor was.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
@@ -112,6 +105,13 @@ pub struct Recorded {
     pub here: Option<Stack>,
     /// What is recorded of other branches.
     pub others: Vec<Stack>,
+}
+
+impl Recorded {
+    /// The line of the branch that HEAD is on, where another one was walked last.
+    pub fn own(&self) -> Option<&Stack> {
+        self.here.as_ref().filter(|_| !self.is_here)
+    }
 }
 
 /// Where HEAD stands.
@@ -156,6 +156,12 @@ pub fn base_of(top: Option<u64>, read: &Read<'_>) -> Result<Option<u64>> {
     Ok(None)
 }
 
+/// Where the last turn that moved HEAD among a turn and those below it ended.
+pub fn end_below(top: Option<u64>, read: &Read<'_>) -> Result<Option<Found>> {
+    let Some(base) = base_of(top, read)? else { return Ok(None) };
+    Ok(read(base)?.to.map(|commit| Found { turn: base, commit }))
+}
+
 /// How the turns of several lines that are all done, of each of which the last turn is given, stand above each other, by their numbers:
 /// those that stand above another one than they were made on, or above such, each with the one below it, the lowest first.
 pub fn joined(tops: &BTreeSet<u64>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> {
@@ -181,10 +187,10 @@ pub fn joined(tops: &BTreeSet<u64>, read: &Read<'_>) -> Result<Vec<(u64, u64)>> 
 
 /// Decides where HEAD stands, by the nearest end of a turn in its history.
 pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Place> {
-    let Recorded { last, is_here, here, others } = recorded;
+    let Recorded { last, others, .. } = recorded;
     let base = |stack: &Stack| base_of(stack.top, read);
     let fits = |stack: &Stack| fits(base(stack)?, found, read);
-    let own = here.as_ref().filter(|_| !is_here);
+    let own = recorded.own();
     if fits(last)? {
         // The branch has a line of its own; what stands above the same commit is the same on every branch that began below it.
         let Some(own) = own else { return Ok(Place::of(last)) };

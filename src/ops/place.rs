@@ -8,7 +8,7 @@ use crate::git::refs::evidence::Was;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
-use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, joined};
+use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, end_below, joined};
 use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
@@ -38,11 +38,14 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     let (Some(at), Some(commit)) = (timeline.state.at.clone(), head.commit) else { return Ok(()) };
     let is_there = at.commit == head.commit && at.stack == head.stack();
     timeline.state.lifted = timeline.state.stack(&at.stack).lifted;
-    let recorded = timeline.state.recorded(head);
-    if is_there || timeline.state.open.is_some() || !is_among_others(timeline, &recorded)? {
+    if is_there || timeline.state.open.is_some() {
         return Ok(());
     }
-    keep_lifted(timeline, &recorded, commit)?;
+    let recorded = timeline.state.recorded(head);
+    if !is_among_others(timeline, &recorded)? {
+        return Ok(());
+    }
+    keep_lifted(timeline, &recorded, (at.commit, commit))?;
     let lines = lines(timeline, &recorded, head, commit)?;
     timeline.state.found = Some((head.clone(), lines.found));
     for (turn, previous) in lines.joined {
@@ -69,11 +72,11 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
     let comes_along = LazyCell::new(|| has_come_along(&objects, timeline, recorded, head).unwrap_or(false));
     let mut ends: Vec<Found> = ends_near(timeline, recorded, to)?.into_iter().chain(nearest).collect();
     let mut tops: BTreeSet<u64> = ends.iter().map(|end| end.turn).collect();
-    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
+    let own = recorded.own();
     let mut most = u64::MAX;
     for (line, is_own) in own.map(|own| (own, true)).into_iter().chain([(&recorded.last, false)]) {
-        let base = base_of(line.top, &|turn| timeline.node(turn))?;
-        let end = base.map(|base| timeline.node(base)).transpose()?.and_then(|base| Found::end_of(&base));
+        let end = end_below(line.top, &|turn| timeline.node(turn))?;
+        let base = end.map(|end| end.turn);
         let is_nearest = |end: Found| nearest.is_some_and(|it| it.turn == end.turn || it.commit == end.commit);
         let is_reached = match end {
             None => true,
@@ -92,7 +95,7 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
         ends.extend(end);
     }
     for top in tops.split_off(&most.saturating_add(1)) {
-        tops.extend(first_up_to(timeline, most, top)?);
+        tops.extend(first_up_to(timeline, most, Some(top))?);
     }
     // What moved no ref stands above such an end wherever that is.
     let newest = tops.last().copied();
@@ -107,11 +110,11 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
     Ok(Lines { found: ends.into_iter().filter(|end| end.turn <= most).max_by_key(|end| end.turn), joined })
 }
 
-/// The first turn from here down that is no newer than this one.
-fn first_up_to(timeline: &Stored<'_>, most: u64, from: u64) -> Result<Option<u64>> {
-    let mut at = Some(from);
+/// The first turn from one down that is no newer than this one.
+pub fn first_up_to(timeline: &Stored<'_>, most: u64, from: Option<u64>) -> Result<Option<u64>> {
+    let mut at = from;
     while let Some(turn) = at.filter(|turn| *turn > most) {
-        at = timeline.node(turn)?.previous;
+        at = timeline.require_turn(turn)?.previous;
     }
     Ok(at)
 }
@@ -152,20 +155,24 @@ fn ends_near(timeline: &Stored<'_>, recorded: &Recorded, head: ObjectId) -> Resu
 }
 
 /// Has those stand where they did that went up on the line of HEAD's branch, or on the one that was walked last, while all of that is in
-/// HEAD's history.
-fn keep_lifted(timeline: &mut Stored<'_>, recorded: &Recorded, head: ObjectId) -> Result<()> {
-    let own = recorded.here.as_ref().filter(|_| !recorded.is_here);
-    for line in own.into_iter().chain([&recorded.last]).filter(|line| !line.lifted.is_empty()) {
+/// HEAD's history, which went from one commit to another since.
+fn keep_lifted(timeline: &mut Stored<'_>, recorded: &Recorded, (from, to): (Option<ObjectId>, ObjectId)) -> Result<()> {
+    let objects = Objects::new(timeline.repo);
+    let lines = recorded.own().map(|own| (own, false)).into_iter().chain([(&recorded.last, true)]);
+    for (line, is_last) in lines.filter(|(line, _)| !line.lifted.is_empty()) {
         timeline.state.lifted.clone_from(&line.lifted);
+        // What it had then it has still, where it has only gained something.
+        if is_last && from.map_or(Ok(false), |from| objects.is_ancestor(from, to))? {
+            return Ok(());
+        }
         let mut ends = BTreeSet::new();
         for (turn, Lift { previous, .. }) in &line.lifted {
             for turn in [*turn, *previous] {
-                let base = base_of(Some(turn), &|turn| timeline.node(turn))?;
-                ends.extend(base.map(|base| timeline.node(base)).transpose()?.and_then(|base| base.to));
+                ends.extend(end_below(Some(turn), &|turn| timeline.node(turn))?.map(|end| end.commit));
             }
         }
         let ends: Vec<ObjectId> = ends.into_iter().collect();
-        if Objects::new(timeline.repo).reachable_from(&[head], &ends)?.len() == ends.len() {
+        if objects.reachable_from(&[to], &ends)?.len() == ends.len() {
             return Ok(());
         }
     }

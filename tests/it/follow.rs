@@ -684,6 +684,15 @@ fn undo_takes_nothing_off_a_branch_that_a_turn_brought_to_its_own() {
         merged.state().assert_is(&state, "it changes nothing");
         let line = format!("git reset -q --keep {}", &tip[..10]);
         assert!(error.to_string().contains(&line), "{error}");
+        // That would take off more than was asked for where there is something on top.
+        let later = merged.copy();
+        later.agent("echo 3 >3.txt");
+        let error = later.refuses(&["undo", "--steps", "2"], "foreign");
+        assert!(!error.to_string().contains("--keep") && error.to_string().contains("oxundo undo --to"), "{error}");
+        let later = merged.copy();
+        later.sh("git commit -q --allow-empty -m later");
+        let error = later.refuses(&["undo"], "foreign");
+        assert!(!error.to_string().contains("--keep"), "{error}");
         merged.sh(&line);
         assert!(merged.exists("mine") && !merged.exists("2.txt"));
         // Where it was made it is undone.

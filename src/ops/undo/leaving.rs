@@ -95,9 +95,6 @@ impl Walk<'_, '_> {
         // Only so many can be the turns': among those on top of them there is one that may not leave.
         let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
         leaving.truncate(ours + MANY);
-        if op == Op::Undo && view.head.branch.as_deref() == Some(name) {
-            self.check_were_not_here(name, &leaving)?;
-        }
         let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
         // A detached HEAD goes by its own name.
         let is_beside = view.head.branch.as_deref().unwrap_or_else(|| view.head.stack()) != name;
@@ -128,24 +125,33 @@ impl Walk<'_, '_> {
                 let refusal = of_taken_out(view, refusal, range)?;
                 Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
             }
+            Ok(()) if op == Op::Undo && view.head.branch.as_deref() == Some(name) => {
+                self.check_were_not_here(name, &described)
+            }
             checked => Ok(checked.map_err(|refusal| in_the_middle(view, refusal))?),
         }
     }
 
     /// Refuses to take off HEAD's branch what that had before a turn brought it to the one on which it was made: HEAD's has gone on to it.
-    fn check_were_not_here(&self, name: &str, leaving: &[ObjectId]) -> Result<()> {
-        let objects = Objects::new(self.view.repo);
-        for turn in self.range.turns.iter().filter(|turn| turn.began_on.as_deref().is_some_and(|began| began != name)) {
+    fn check_were_not_here(&self, name: &str, leaving: &[Leaving]) -> Result<()> {
+        let ids: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).collect();
+        for (at, turn) in self.range.turns.iter().enumerate() {
+            if turn.began_on.as_deref().is_none_or(|began| began == name) {
+                continue;
+            }
             let before = self.view.timeline.checkpoint(turn.turn, Side::Before)?;
-            let Some(tip) = before.branches.get(name).copied() else { continue };
-            let here = objects.reachable_from(&[tip], leaving)?;
-            let Some(first) = leaving.iter().find(|commit| here.contains(*commit)) else { continue };
-            let (branch, other) = (short_branch(name), shown_place(turn.began_on.as_deref()));
-            let [first, tip] = [*first, tip].map(|id| id.to_hex_with_len(10).to_string());
-            let number = turn.turn;
+            let Some(tip) = before.branches.get(name) else { continue };
+            let here = Objects::new(self.view.repo).reachable_from(&[*tip], &ids)?;
+            let Some(first) = leaving.iter().find(|commit| here.contains(&commit.id)) else { continue };
+            let (first, branch, number) = (guard::named(first), short_branch(name), turn.turn);
+            let other = shown_place(turn.began_on.as_deref());
             let message = format!("commit {first} was on '{branch}' before turn {number}, which brought it to {other}");
-            let back = format!("run 'git reset -q --keep {tip}' to put '{branch}' back to where it was then");
-            return Err(Refusal::new(Code::Foreign, message).hint(back).commits(here).into());
+            let back = || {
+                let tip = tip.to_hex_with_len(10);
+                format!("run 'git reset -q --keep {tip}' to put '{branch}' back to where it was then")
+            };
+            let line = self.range.short_of(at).unwrap_or_else(back);
+            return Err(Refusal::new(Code::Foreign, message).hint(line).commits(here).into());
         }
         Ok(())
     }

@@ -445,11 +445,7 @@ pub fn is_done_at(view: &View<'_>, turn: u64, head: &Head) -> Result<bool> {
 
 /// Whether a turn is this one or below it.
 fn is_below(view: &View<'_>, turn: u64, top: Option<u64>) -> Result<bool> {
-    let mut at = top;
-    while let Some(number) = at.filter(|number| *number > turn) {
-        at = view.timeline.require_turn(number)?.previous;
-    }
-    Ok(turn == 0 || at == Some(turn))
+    Ok(turn == 0 || place::first_up_to(&view.timeline, turn, top)? == Some(turn))
 }
 
 /// The refusal to go back to a turn that is not below the last one done.
