@@ -214,8 +214,12 @@ pub struct Turn {
     /// one, as [`exact::encode`] has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub copies: BTreeMap<String, String>,
-    /// What it put into the stash list that was there before, not captured, and is gone: the files, by their paths as
-    /// [`exact::encode`] has them, as the list has them.
+    /// What its calls moved from where it was before and not captured, while it is open: by where each file was after that, as
+    /// [`exact::encode`] has it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub brought: BTreeMap<String, Brought>,
+    /// What was there before, not captured, and it took away: the files, by their paths as [`exact::encode`] has them, as it put them
+    /// into the stash list, or as they were after a call had moved them and before another changed them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stashed: BTreeMap<String, FileState>,
     /// Whether it changed or deleted what the user had, and its state before may hold the only copy of that.
@@ -279,6 +283,15 @@ pub struct Footing {
     /// The nearest turn, it or one below it, from which undo goes on with others than those below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_at: Option<u64>,
+}
+
+/// A file that a call moved from where it was not captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brought {
+    /// Where it was, as [`exact::encode`] has it.
+    pub from: String,
+    /// What it was after the call; none where it is not captured there either.
+    pub file: Option<FileState>,
 }
 
 impl Turn {

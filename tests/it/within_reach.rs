@@ -2,7 +2,7 @@
 //! names it. And what they save between the prompts of a session that has told of its calls.
 
 use crate::copied::{Story, told_from};
-use crate::sandbox::check_all;
+use crate::sandbox::{Sandbox, check_all};
 use crate::taken_back::Undo::{Leaves, Nothing};
 use crate::taken_back::{case, check_from};
 
@@ -239,4 +239,71 @@ fn what_the_user_made_or_saved_over_the_limits_is_freed_by_no_gc() {
         let found = repo.sh("cat $(find . -type f ! -path './.git/objects/*') | grep -c '^USER1$' || true");
         assert_ne!(found.trim(), "0", "what the user wrote is somewhere still");
     });
+}
+
+/// Something ignored, a file that only its owner reads and a directory.
+const IGNORED: &str = "printf '*.ig\\nig/\\n' >.gitignore; git add -A; git commit -qm ignore; seq 30 >s.ig; echo USER1 >>s.ig; \
+    chmod 600 s.ig; mkdir -p ig/sub; seq 30 >ig/z; echo USER2 >>ig/z; echo USER3 >ig/sub/y";
+const RENAMES: (char, &str) = ('a', "mv s.ig s.txt");
+const RENAMES_ALL: (char, &str) = ('a', "mv ig og");
+
+/// A call moves what was ignored to where it is captured, and that is changed later in the turn: its content, its place, or which file it is.
+#[test]
+fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it() {
+    let stories: [(&str, Story<'_>); 11] = [
+        ("saved by a rename", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
+        ("saved by a rename in a shell", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt")]),
+        ("written to", &[RENAMES, ('e', "s.txt echo AGENT1 >>s.txt")]),
+        ("deleted", &[RENAMES, ('a', "rm s.txt")]),
+        ("moved on", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt"), ('a', "mv s.txt d/t.txt")]),
+        ("over a tracked file", &[('a', "mv s.ig a"), ('e', "a sed -i 3s/.*/AGENT1/ a")]),
+        ("committed", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt"), ('a', "git add -A; git commit -qm its")]),
+        ("a directory", &[RENAMES_ALL, ('e', "og/z sed -i 3s/.*/AGENT1/ og/z")]),
+        ("a file of it deleted", &[RENAMES_ALL, ('a', "rm og/z; echo AGENT1 >og/new")]),
+        ("all of it deleted", &[RENAMES_ALL, ('a', "rm -r og")]),
+        ("replaced as a whole", &[RENAMES_ALL, ('a', "cp -r og og2; rm -r og; mv og2 og; echo AGENT1 >>og/sub/y")]),
+    ];
+    let files = |repo: &Sandbox| repo.files();
+    let before = files(&told_from(IGNORED, &[]));
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = told_from(IGNORED, story);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(files(&repo), before);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        assert_eq!(files(&repo), before);
+    });
+    // Whatever somebody saves in it meanwhile.
+    for save in ["sed -i 15s/.*/USER4/ s.txt", "echo USER4 >>s.txt", "rm s.txt; echo USER4 >s.txt"] {
+        let repo = told_from(IGNORED, &[RENAMES, ('u', save)]);
+        repo.refuses(&["undo"], "conflict");
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        assert_eq!(files(&repo), before, "{save}");
+        repo.redo();
+        assert_eq!(repo.sh("grep -c USER4 s.txt").trim(), "1", "{save}");
+    }
+    // What somebody saves in it later goes along where the turn did no more than that.
+    let later = "sed -i 15s/.*/USER4/ s.txt";
+    let repo = told_from(IGNORED, &[RENAMES]);
+    repo.sh(later);
+    repo.undo();
+    assert_eq!(repo.sh("grep -o 'USER.' s.ig; ls s.txt 2>/dev/null || :"), "USER4\nUSER1");
+    let repo = told_from(IGNORED, &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]);
+    repo.sh(later);
+    repo.refuses(&["undo"], "conflict");
+}
+
+#[test]
+fn what_a_call_moved_that_is_too_large_goes_back_to_its_name_as_it_is() {
+    let begun = "git config oxundo.maxFileSize 1k; seq 2000 >o; echo USER1 >>o";
+    for change in [('e', "n sed -i 3s/.*/AGENT1/ n"), ('a', "sed -i 3s/.*/AGENT1/ n")] {
+        let repo = told_from(begun, &[('a', "mv o n"), change]);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("ls o n 2>/dev/null || :; tail -1 o").trim(), "o\nUSER1");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
 }

@@ -11,7 +11,7 @@ use crate::git::worktree::identity::{Identity, is_directory, is_telling, size_in
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reason, Skipped, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
-use crate::model::turn::Turn;
+use crate::model::turn::{Brought, Turn};
 use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -126,6 +126,7 @@ impl Checkpoints<'_> {
             movers.passed.clear();
             for path in std::mem::take(&mut unknown) {
                 match movers.find(path.as_bstr(), by)? {
+                    Some(known) if movers.is_brought(path, &known) => movers.keep(&mut found, known, &hidden),
                     Some((top, old))
                         if top != *path && movers.is_made(path.as_bstr()) && !end.between.contains_key(old) =>
                     {
@@ -136,10 +137,58 @@ impl Checkpoints<'_> {
                 }
             }
         }
+        unknown.retain(|path| !movers.keep_brought(&mut found, path, &hidden));
         movers.note_placed(&mut found, changed);
         self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
         Ok(found)
+    }
+
+    /// What a call moved that was there before the turn and not captured, or came between its calls.
+    pub fn brought(
+        &self,
+        turn: &Turn,
+        before: &Checkpoint,
+        between: BTreeMap<BString, Uncaptured>,
+        changed: &Delta,
+    ) -> Result<BTreeMap<String, Brought>> {
+        let mut brought = BTreeMap::new();
+        let mut before = Cow::Borrowed(before);
+        if !between.is_empty() {
+            before.to_mut().uncaptured.extend(between);
+        }
+        let mut movers = Movers::new(*self, turn, &before);
+        let files = changed.files.iter().filter(|(_, change)| change.to.is_some());
+        let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some());
+        let all = files.map(|(path, change)| (path, change.to)).chain(aside.map(|(path, _)| (path, None)));
+        for (path, file) in all.take(MOST) {
+            let Some((top, old)) = movers.find(path.as_bstr(), By::Identity)? else { continue };
+            if top == *path || !movers.is_made(path.as_bstr()) {
+                let from = exact::encode(&below(&top, old, path));
+                brought.insert(exact::encode(path), Brought { from, file });
+            }
+        }
+        Ok(brought)
+    }
+
+    /// The files that a turn's calls moved from where they were not captured, which are not there again, as they were after that: another
+    /// call may have changed or deleted them since.
+    pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, FileState> {
+        let mut taken = BTreeMap::new();
+        let has_come = |new: &BString| {
+            [new.as_bstr()]
+                .into_iter()
+                .chain(parents(new.as_bstr()))
+                .any(|top| turn.came.contains_key(&exact::encode(top)))
+        };
+        for (new, Brought { from, file }) in &turn.brought {
+            let (Some(new), Some(old), Some(file)) = (exact::decode(new), exact::decode(from), *file) else { continue };
+            let is_as_it_was = changed.files.get(&new).is_some_and(|change| change.to == Some(file));
+            if !(is_as_it_was && has_come(&new)) && !Worktree::new(self.repo).has_file(old.as_bstr()) {
+                taken.insert(from.clone(), as_before(file, before.uncaptured.get(&old)));
+            }
+        }
+        taken
     }
 
     /// Notes what is older than the turn and came from elsewhere.
@@ -272,8 +321,8 @@ impl Checkpoints<'_> {
         Ok(stashed)
     }
 
-    /// What was stashed comes back with its directories.
-    fn give_back_stashed(&self, turn: &Turn, before: &Checkpoint, delta: &mut Delta) -> Result<()> {
+    /// What was stashed, or changed after it was moved, comes back with its directories.
+    fn give_back_taken(&self, turn: &Turn, before: &Checkpoint, delta: &mut Delta) -> Result<()> {
         for (path, state) in turn.stashed.iter().filter_map(|(path, state)| Some((exact::decode(path)?, *state))) {
             for above in parents(path.as_bstr()) {
                 if self.captured_directory(before, above)?.is_none() {
@@ -289,13 +338,14 @@ impl Checkpoints<'_> {
 
     /// Gives a turn's difference its other half: what it moved goes back to where it was.
     pub fn give_back(&self, turn: &Turn, before: &Checkpoint, delta: &mut Delta) -> Result<()> {
+        self.give_back_taken(turn, before, delta)?;
         let path = |text: &str| exact::decode(text).unwrap_or_default();
         let moved: BTreeMap<BString, Option<BString>> =
             turn.came.iter().map(|(new, old)| (path(new), old.as_deref().map(path))).collect();
         let old_name = |path: &BStr| -> Option<BString> {
             let top = [path].into_iter().chain(parents(path)).find(|top| moved.contains_key(*top))?;
             let old = moved.get(top)?.as_ref().filter(|old| *old != top)?;
-            Some([old.as_slice(), &path[top.len()..]].concat().into())
+            Some(below(top, old, path))
         };
         delta.files.retain(|path, change| change.from.is_some() || moved.get(path) != Some(&None));
         let named = |path: &BString| Some((path.clone(), old_name(path.as_bstr())?));
@@ -318,8 +368,13 @@ impl Checkpoints<'_> {
                 delta.directories.entry(old).or_insert(Change::new(as_it_was, None));
             }
         }
-        self.give_back_stashed(turn, before, delta)
+        Ok(())
     }
+}
+
+/// What a path was called when that above it, or itself, had its old name.
+fn below(top: &[u8], old: &[u8], path: &[u8]) -> BString {
+    [old, &path[top.len()..]].concat().into()
 }
 
 /// What was moved aside as a whole comes back so, with the directories that were there and empty.
@@ -414,6 +469,31 @@ impl<'a> Movers<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a call moved this along with what is above it: it may have been written anew since.
+    fn is_brought(&self, path: &BString, (top, old): &(BString, &BString)) -> bool {
+        let brought = self.turn.brought.get(&exact::encode(path));
+        brought.is_some_and(|brought| brought.from == exact::encode(&below(top, old, path)))
+    }
+
+    /// Keeps what a call moved, and is not to be known any more by what it is: it was written anew since.
+    fn keep_brought(&mut self, moves: &mut UncapturedMoves, path: &BString, hidden: &BTreeSet<&BString>) -> bool {
+        let Some(from) = self.turn.brought.get(&exact::encode(path)).map(|brought| &brought.from) else { return false };
+        let Some(old) = exact::decode(from) else { return false };
+        if let Some((old, _)) = self.before.uncaptured.get_key_value(&old) {
+            let is_away = !self.taken.contains(old) && self.is_changed(old);
+            if is_away {
+                self.keep(moves, (path.clone(), old), hidden);
+            }
+            return is_away;
+        }
+        // It was in something of which nothing more was known.
+        let is_away = self.identity(old.as_bstr()).is_none() && !hidden.contains(path);
+        if is_away {
+            moves.came.insert(exact::encode(path), Some(from.clone()));
+        }
+        is_away
     }
 
     /// Keeps what was found.

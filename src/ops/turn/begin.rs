@@ -197,6 +197,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         came: BTreeMap::new(),
         placed: BTreeMap::new(),
         copies: BTreeMap::new(),
+        brought: BTreeMap::new(),
         stashed: BTreeMap::new(),
         sole: false,
         began: capture.at,

@@ -81,12 +81,12 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     let changed = since.changed(locked, &turn)?;
     since.find_moves(locked, &mut turn, &changed)?;
     let has_come = !passed(locked.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
-    if changed.is_empty() && turn.placed.is_empty() && !since.is_shared && !has_come {
+    if changed.is_empty() && !has_moved_away(&turn) && !since.is_shared && !has_come {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
         return Ok(None);
     }
-    let is_nothing = since.find_theirs(locked, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
+    let is_nothing = since.find_theirs(locked, &mut turn)? && !has_moved_away(&turn) && !since.is_shared;
     if is_nothing && !has_come && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
@@ -104,6 +104,11 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     // Else the next turn does it as it begins.
     let _ = calls::forget(locked.repo).and_then(|()| Index::new(locked.repo).forget_begun());
     Ok(Some(turn))
+}
+
+/// Whether a turn moved what is not captured, or took it away: no difference of its ends has that.
+fn has_moved_away(turn: &Turn) -> bool {
+    !turn.placed.is_empty() || !turn.stashed.is_empty()
 }
 
 /// Says once which turns a new one was made instead of. Hooks say nothing of what has gone well.
@@ -218,9 +223,9 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let changed = since.changed(view, &turn)?;
     since.find_moves(view, &mut turn, &changed)?;
     let has_come = !passed(view.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
-    let is_nothing = changed.is_empty() && turn.placed.is_empty() && !since.is_shared && !has_come;
+    let is_nothing = changed.is_empty() && !has_moved_away(&turn) && !since.is_shared && !has_come;
     let is_theirs =
-        !is_nothing && !has_come && since.find_theirs(view, &mut turn)? && turn.placed.is_empty() && !since.is_shared;
+        !is_nothing && !has_come && since.find_theirs(view, &mut turn)? && !has_moved_away(&turn) && !since.is_shared;
     let mut update = view.timeline.update();
     let mut taken_back = None;
     let mut head = view.head.clone();

@@ -105,6 +105,10 @@ impl Since {
         turn.came.extend(self.made.clone());
         leave_placed_by_user(view, turn)?;
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
+        for (path, file) in checkpoints.taken_away(turn, &self.before, changed) {
+            turn.stashed.entry(path).or_insert(file);
+        }
+        turn.brought.clear();
         Ok(())
     }
 

@@ -11,18 +11,19 @@ use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::rfc3339_now;
 use crate::git::scan::nested::has_repository;
+use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
-use crate::model::checkpoint::{Checkpoint, IndexEntry};
+use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry};
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::Pointers;
 use crate::model::step::{Share, Step};
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{FileChange, Participant, Turn};
+use crate::model::turn::{Brought, FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
@@ -480,6 +481,7 @@ fn put(
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
+    let brought = if seen.is_named { BTreeMap::new() } else { brought(locked, turn, &delta)? };
     let others = others(locked.repo, told, call, &delta.files.into_keys().collect::<Vec<_>>());
     let share = match (others.is_empty(), seen.is_named) {
         (false, _) => Share::Shared,
@@ -500,7 +502,17 @@ fn put(
         head: seen.after.head.commit,
         totals,
     };
-    write(locked, &step, &files, start, seen)
+    write(locked, &step, &files, start, seen, brought)
+}
+
+/// What a step moved from where it was not captured.
+fn brought(view: &View<'_>, turn: &Turn, delta: &Delta) -> Result<BTreeMap<String, Brought>> {
+    if delta.files.is_empty() && delta.aside.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
+    let between = view.timeline.uncaptured_between(turn.turn, &before)?;
+    Checkpoints::new(view.repo).brought(turn, &before, between, delta)
 }
 
 /// Records what has changed since the last step as one that no hook tells of; the files that are being written are as they were
@@ -538,6 +550,7 @@ fn put_without_call(
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
+    let brought = brought(locked, turn, &delta)?;
     let number = locked.timeline.last_step(turn.turn)?;
     let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
     let step = Step {
@@ -555,7 +568,7 @@ fn put_without_call(
         totals,
     };
     let start = states::pointers_at_beginning(&locked.timeline, turn)?;
-    write(locked, &step, &files, &start, &seen)
+    write(locked, &step, &files, &start, &seen, brought)
 }
 
 /// The path in it as other paths are, where it is that of a file here.
@@ -567,9 +580,20 @@ fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
     tool
 }
 
-fn write(locked: &mut Locked<'_>, step: &Step, files: &[FileChange], start: &Pointers, seen: &Seen) -> Result<()> {
+fn write(
+    locked: &mut Locked<'_>,
+    step: &Step,
+    files: &[FileChange],
+    start: &Pointers,
+    seen: &Seen,
+    brought: BTreeMap<String, Brought>,
+) -> Result<()> {
     let mut update = locked.timeline.update();
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
+    if let Some(mut turn) = locked.open_turn()?.filter(|_| !brought.is_empty()) {
+        turn.brought.extend(brought);
+        update.put_turn(&turn)?;
+    }
     // Whoever made these commits may take them off their branches again.
     for state in seen.before.iter().chain([&seen.after]) {
         let moved = start.moved_to(&Pointers::of(state));
