@@ -7,6 +7,8 @@
 //! ends         topic   b of topic, f
 //! on topic     from    b of topic       to    b of topic, f
 //! ```
+//!
+//! So did git where the turn brought to its branch what HEAD's had already, as by a merge of that.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
@@ -66,7 +68,11 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         (None, Some(to)) if !is_on_one => began_at(view, turn, &start, to)?,
         (from, _) => from,
     };
-    let (Some(from), Some(to), false) = (from, to, is_on_one) else {
+    let had = match (from, to) {
+        (Some(from), Some(to)) if is_on_one => had_here(view, [&start, &end], [from, to])?,
+        _ => None,
+    };
+    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_none()) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
         return Ok(OnOne { ends: [start, end], committed });
     };
@@ -77,6 +83,8 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             Some(name) => without_calls(view, turn, (&end, name), from, merge)?,
             None => (objects.commit_tree(from)?, Vec::new()),
         };
+        let (was, overlaps) = with_had(view, (was, from), had, merge)?;
+        left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
         let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
@@ -85,6 +93,30 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
         Ok(OnOne { ends: [on_start, on_end], committed: [was, now] })
     })
+}
+
+/// The last commit of what HEAD's branch had before a turn brought it to the one on which it was made.
+fn had_here(view: &View<'_>, [start, end]: [&Checkpoint; 2], [from, to]: [ObjectId; 2]) -> Result<Option<ObjectId>> {
+    let objects = Objects::new(view.repo);
+    let here = view.head.branch.as_ref().filter(|name| end.head.branch.as_ref() != Some(*name));
+    let Some(tip) = here.and_then(|name| start.branches.get(name)) else { return Ok(None) };
+    let had = objects.merge_base(to, *tip)?;
+    Ok(had.filter(|had| !objects.is_ancestor(*had, from).unwrap_or(true)))
+}
+
+/// A tree with what HEAD's branch had too, and the paths where the two overlap.
+fn with_had(
+    view: &View<'_>,
+    (tree, from): (ObjectId, ObjectId),
+    had: Option<ObjectId>,
+    merge: &mut Merge<'_>,
+) -> Result<(ObjectId, Vec<BString>)> {
+    let (objects, mut overlaps) = (Objects::new(view.repo), BTreeMap::new());
+    let Some(had) = had else { return Ok((tree, Vec::new())) };
+    let base = objects.merge_base(had, from)?;
+    let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
+    let tree = Checkpoints::new(view.repo).merge_trees(tree, base, objects.commit_tree(had)?, &mut overlaps, merge)?;
+    Ok((tree, overlaps.into_keys().collect()))
 }
 
 /// What a branch has at the end of a turn without what calls made of it, and the paths of which that cannot be told. `from` is where

@@ -704,6 +704,43 @@ fn undo_takes_nothing_off_a_branch_that_a_turn_brought_to_its_own() {
     }
 }
 
+/// A turn on another branch brings to that what HEAD's had, and HEAD's goes on to it: a commit on top takes out no more than the turn did.
+#[test]
+fn what_a_branch_had_before_a_turn_brought_it_to_its_own_is_not_taken_out_of_it() {
+    let mine = "echo mine >mine; echo mine >>README.txt; git add mine README.txt; git commit -qm mine";
+    let own = "echo own >own; git add own; git commit -qm own";
+    let brings = ["git merge -q --no-edit main", "git rebase -q main", "git pull -q --rebase . main"];
+    let mut cases = Vec::new();
+    for brings in brings {
+        for (mine, own) in [(mine, "true"), (mine, own), ("oxundo run -- sh -c 'echo mine >mine'", own)] {
+            for merges in
+                ["git merge -q --no-edit feature", "git merge -q --no-ff --no-edit feature", "git rebase -q feature"]
+            {
+                cases.push((format!("{mine}; {own}; {brings}; {merges}"), (mine, own, brings, merges)));
+            }
+        }
+    }
+    check_all(cases, |(mine, own, brings, merges)| {
+        let repo = Sandbox::new();
+        repo.sh("git branch feature");
+        repo.sh(mine);
+        let had = repo.files();
+        repo.sh(&format!("git switch -q feature; {own}"));
+        repo.agent(&format!("{brings} >/dev/null; echo 2 >2.txt; seq 9 >>README.txt"));
+        repo.sh(&format!("git switch -q main; {merges}; echo later >later; git add later; git commit -qm later"));
+        let merged = repo.state();
+        for args in [vec!["undo", "--revert"], vec!["undo", "--only", "@"]] {
+            let repo = repo.copy();
+            repo.oxundo(&args).success();
+            repo.sh("rm -f own later");
+            assert_eq!(repo.files(), had, "{args:?}");
+            repo.sh("git checkout -q .");
+            repo.redo();
+            repo.state().assert_is(&merged, "redo");
+        }
+    });
+}
+
 #[test]
 fn a_ghost_turn_stays_the_last_one_done_where_another_lines_turn_is_picked() {
     for commits in ["true", "git add -A; git commit -qm own"] {

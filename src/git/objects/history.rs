@@ -101,6 +101,17 @@ impl Objects<'_> {
         printed.lines().map(|line| Ok(ObjectId::from_hex(line)?)).collect()
     }
 
+    /// The best one of those that two commits have in common; none where they have no history in common.
+    pub fn merge_base(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
+        let args = ["merge-base", &one.to_string(), &other.to_string()];
+        let (code, printed) = self.repo.git(args).env("GIT_GRAFT_FILE", "/dev/null/none").ask()?;
+        match (code, printed.lines().next()) {
+            (0, Some(id)) => Ok(Some(ObjectId::from_hex(id)?)),
+            (1, _) => Ok(None),
+            _ => anyhow::bail!("cannot find what {one} and {other} have in common"),
+        }
+    }
+
     /// All that some commits reach, of which some may be gone, and the hidden ones do not, newest first.
     pub fn reached_only_from(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
         let there = |ids: &[ObjectId]| ids.iter().copied().filter(|id| self.has_commit(*id)).collect::<Vec<_>>();

@@ -151,7 +151,11 @@ impl Walk<'_, '_> {
                 format!("run 'git reset -q --keep {tip}' to put '{branch}' back to where it was then")
             };
             let line = self.range.short_of(at).unwrap_or_else(back);
-            return Err(Refusal::new(Code::Foreign, message).hint(line).commits(here).into());
+            return Err(Refusal::new(Code::Foreign, message)
+                .hint(line)
+                .hint(format!("or run 'oxundo undo --only {number}' to take out that turn by a commit on top"))
+                .commits(here)
+                .into());
         }
         Ok(())
     }
