@@ -742,6 +742,35 @@ fn what_a_branch_had_before_a_turn_brought_it_to_its_own_is_not_taken_out_of_it(
 }
 
 #[test]
+fn what_the_branch_had_on_which_a_turn_ended_is_below_it() {
+    let begun = "oxundo run -- sh -c 'echo one >one.txt'; git switch -qc feature HEAD~1";
+    let agent = Sandbox::new();
+    agent.sh(begun);
+    agent.agent("git switch -q main; echo two >two.txt");
+    assert_eq!(told(&agent), ["2 done", "1 done"]);
+    let user = Sandbox::new();
+    user.sh(begun);
+    let (hook, edit) = (crate::steps::hook, crate::steps::edit);
+    hook(&user, "s", "UserPromptSubmit", &serde_json::json!({}));
+    edit(&user, 1, "two.txt", "echo two >two.txt");
+    user.sh("git switch -q main");
+    crate::steps::tick();
+    edit(&user, 2, "three.txt", "echo three >three.txt");
+    hook(&user, "s", "Stop", &serde_json::json!({}));
+    assert_eq!(told(&user), ["2 done", "1 done"]);
+    for (repo, branch, one) in [(agent, "feature", false), (user, "main", true)] {
+        let after = repo.state();
+        repo.undo();
+        assert_eq!((repo.sh("git branch --show-current").trim(), repo.exists("one.txt")), (branch, one));
+        repo.assert_absent("two.txt", "it is undone");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.json(["undo", "--revert"]);
+        assert!(repo.exists("one.txt") && !repo.exists("two.txt"), "the turn below stays");
+    }
+}
+
+#[test]
 fn a_ghost_turn_stays_the_last_one_done_where_another_lines_turn_is_picked() {
     for commits in ["true", "git add -A; git commit -qm own"] {
         let repo = Sandbox::new();

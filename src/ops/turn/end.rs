@@ -329,7 +329,10 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     // A branch of oxundo's own starts at a turn, be it one that is undone.
     let starts = matches!(turn.made, Some(Made::Branch)) && before.head.commit != to;
     let is_on_another = before.head.branch != after.head.branch;
-    let elsewhere = if starts || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
+    // What the other branch had is below the turn there.
+    let had = after.head.branch.as_ref().filter(|_| is_on_another).and_then(|name| before.branches.get(name)).copied();
+    let is_further = had.is_some() && !goes_on(view.repo, had, before.head.commit)?;
+    let elsewhere = if starts || is_further || (is_on_another && !goes_on(view.repo, before.head.commit, to)?) {
         Some((after.head.clone(), None))
     } else {
         // What the user brought to it in the middle, as by a merge, is below it.
