@@ -3,6 +3,7 @@
 
 use crate::git::objects::Objects;
 use gix::ObjectId;
+use gix::shallow::Commits;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -24,6 +25,7 @@ struct Met {
 /// History from some commits down, by time.
 struct Walk<'o, 'r> {
     objects: &'o Objects<'r>,
+    edge: Option<Commits>,
     met: HashMap<ObjectId, Met>,
     /// Of one second, the one that was met first comes first, as git has it.
     next: BinaryHeap<(i64, Reverse<usize>, ObjectId)>,
@@ -34,7 +36,8 @@ struct Walk<'o, 'r> {
 impl Objects<'_> {
     /// All that is reached from some commits and not from the hidden ones, newest first; `None` where only git can tell.
     pub(super) fn beyond(&self, from: &[ObjectId], hidden: &[ObjectId]) -> Option<Vec<ObjectId>> {
-        let mut walk = Walk { objects: self, met: HashMap::new(), next: BinaryHeap::new(), open: 0 };
+        let mut walk =
+            Walk { objects: self, edge: self.edge().ok()?, met: HashMap::new(), next: BinaryHeap::new(), open: 0 };
         for id in from {
             walk.meet(*id, false, i64::MAX)?;
         }
@@ -67,7 +70,7 @@ impl Objects<'_> {
 impl Walk<'_, '_> {
     /// Takes a commit out of the queue and goes on to its parents. Tells whether it is hidden.
     fn pass(&mut self, id: ObjectId, time: i64) -> Option<bool> {
-        let parents = self.objects.parents(id).ok()?;
+        let parents = self.objects.parents_above(&self.edge, id).ok()?;
         let is_hidden = self.met[&id].is_hidden;
         self.open -= usize::from(!is_hidden);
         for parent in &parents {

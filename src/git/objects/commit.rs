@@ -9,6 +9,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::date::parse::TimeBuf;
 use gix::objs::{Kind, Write as _};
+use gix::shallow::Commits;
 use std::time::Duration;
 
 /// Who wrote a commit, and when.
@@ -147,7 +148,17 @@ impl Objects<'_> {
 
     /// The parents of a commit; none where a shallow clone ends.
     pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
-        if self.repo.gix.shallow_commits()?.is_some_and(|shallow| shallow.iter().any(|end| *end == id)) {
+        self.parents_above(&self.edge()?, id)
+    }
+
+    /// Where a shallow clone ends: to look at it is to ask the file system.
+    pub(super) fn edge(&self) -> Result<Option<Commits>> {
+        Ok(self.repo.gix.shallow_commits()?)
+    }
+
+    /// The parents of a commit, where this is the edge of a shallow clone.
+    pub(super) fn parents_above(&self, edge: &Option<Commits>, id: ObjectId) -> Result<Vec<ObjectId>> {
+        if edge.as_ref().is_some_and(|edge| edge.iter().any(|end| *end == id)) {
             return Ok(Vec::new());
         }
         let commit = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;

@@ -41,11 +41,11 @@ impl Newest<'_, '_> {
 
     /// The next so many of them.
     pub fn take(&mut self, most: usize) -> Result<Vec<ObjectId>> {
-        let mut taken = Vec::new();
+        let (mut taken, edge) = (Vec::new(), self.objects.edge()?);
         while taken.len() < most
             && let Some((.., id)) = self.next.pop()
         {
-            for parent in self.objects.parents(id)? {
+            for parent in self.objects.parents_above(&edge, id)? {
                 self.add(parent);
             }
             taken.push(id);

@@ -472,15 +472,18 @@ pub fn described(
     let published = objects.published(commits)?;
     let notes = Refs::new(view.repo).notes_on(commits)?;
     let worktree = view.repo.worktree_id();
-    let mut leaving = Vec::new();
+    let (mut leaving, mut made_of) = (Vec::new(), None::<MadeOf>);
     for (id, notes) in commits.iter().zip(notes) {
         let turn = turns.iter().find(|turn| turn.knows(id));
         let own = |turn: &Turn| {
             view.as_if_ended == Some(turn.turn)
                 || notes.iter().any(|note| note.commit == *id && note.turn == turn.turn && note.worktree == worktree)
         };
-        // A turn that is undone has no commits that anyone could have rewritten, those below it have.
-        let rewritten = || rewritten_from(view, if op == Op::Redo { &[] } else { turns }, *id);
+        let mut rewritten = || match &mut made_of {
+            Some(made_of) => made_of.origin(view, *id),
+            // A turn that is undone has no commits that anyone could have rewritten, those below it have.
+            none => none.insert(MadeOf::find(view, if op == Op::Redo { &[] } else { turns })?).origin(view, *id),
+        };
         let origin = match turn {
             _ if reworded.contains(id) => CommitOrigin::Recorded,
             Some(turn) if own(turn) => CommitOrigin::Recorded,
@@ -552,41 +555,54 @@ fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOri
 /// How many turns of HEAD's line are looked at for the commit that another was made from.
 const NEAR_TURNS: usize = 32;
 
-/// Whether a commit without a note is made of a turn's; the turn that it stands for comes before one of whose commits it may be
-/// made.
-fn rewritten_from(view: &View<'_>, turns: &[Turn], id: ObjectId) -> Result<CommitOrigin> {
-    let objects = Objects::new(view.repo);
-    let (mut line, mut at) = (turns.to_vec(), view.top()?);
-    while let Some(number) = at.filter(|_| line.len() < NEAR_TURNS) {
-        let turn = view.timeline.require_turn(number)?;
-        at = turn.previous;
-        if line.iter().all(|known| known.turn != number) {
-            line.push(turn);
+/// What commits without a note may be made of.
+struct MadeOf {
+    /// The turns of HEAD's line, the newest first.
+    line: Vec<Turn>,
+    /// The turns for which commits stand, as far as that is known.
+    stand_for: Vec<(ObjectId, u64)>,
+}
+
+impl MadeOf {
+    fn find(view: &View<'_>, turns: &[Turn]) -> Result<Self> {
+        let (mut line, mut at) = (turns.to_vec(), view.top()?);
+        while let Some(number) = at.filter(|_| line.len() < NEAR_TURNS) {
+            let turn = view.timeline.require_turn(number)?;
+            at = turn.previous;
+            if line.iter().all(|known| known.turn != number) {
+                line.push(turn);
+            }
         }
+        let lowest = line.iter().map(|turn| turn.turn).min().unwrap_or_default();
+        let newest_first = |copies: BTreeMap<u64, ObjectId>| copies.into_iter().rev();
+        let all = newest_first(fates(view, lowest)?.copies).chain(newest_first(picked(view)?));
+        Ok(Self { line, stand_for: all.map(|(turn, copy)| (copy, turn)).collect() })
     }
-    let lowest = line.iter().map(|turn| turn.turn).min().unwrap_or_default();
-    let stands_for = |copies: BTreeMap<u64, ObjectId>| copies.into_iter().rev().find(|(_, copy)| *copy == id);
-    let known = match stands_for(fates(view, lowest)?.copies) {
-        None => stands_for(picked(view)?),
-        known => known,
-    };
-    if let Some((turn, _)) = known
-        && let Some(commit) = view.timeline.node(turn)?.to
-    {
-        return Ok(CommitOrigin::Copied(turn, commit));
-    }
-    for (turn, commit) in line.iter().flat_map(|turn| turn.commits.iter().map(move |commit| (turn.turn, commit.id))) {
-        // What the commit is on top of was not made anew, nor was what the turn has made it of.
-        let is_below =
-            |below: Option<ObjectId>, of| below.is_some_and(|below| objects.is_ancestor(below, of).unwrap_or(false));
-        if objects.likeness(commit, id) != Likeness::None
-            && !is_below(Some(commit), id)
-            && !view.timeline.node(turn)?.from.is_some_and(|from| is_below(Some(id), from))
+
+    /// Whether a commit is made of a turn's; the turn that it stands for comes before one of whose commits it may be made.
+    fn origin(&self, view: &View<'_>, id: ObjectId) -> Result<CommitOrigin> {
+        let known = self.stand_for.iter().find(|(copy, _)| *copy == id);
+        if let Some((_, turn)) = known
+            && let Some(commit) = view.timeline.node(*turn)?.to
         {
-            return Ok(CommitOrigin::Copied(turn, commit));
+            return Ok(CommitOrigin::Copied(*turn, commit));
         }
+        let objects = Objects::new(view.repo);
+        let commits = |turn: &Turn| turn.commits.iter().map(|commit| commit.id).collect::<Vec<_>>();
+        for (turn, commit) in self.line.iter().flat_map(|turn| commits(turn).into_iter().map(|id| (turn.turn, id))) {
+            // What the commit is on top of was not made anew, nor was what the turn has made it of.
+            let is_below = |below: Option<ObjectId>, of| {
+                below.is_some_and(|below| objects.is_ancestor(below, of).unwrap_or(false))
+            };
+            if objects.likeness(commit, id) != Likeness::None
+                && !is_below(Some(commit), id)
+                && !view.timeline.node(turn)?.from.is_some_and(|from| is_below(Some(id), from))
+            {
+                return Ok(CommitOrigin::Copied(turn, commit));
+            }
+        }
+        Ok(CommitOrigin::Unknown)
     }
-    Ok(CommitOrigin::Unknown)
 }
 
 /// Refuses what git can do to no branch: to move one that another worktree has checked out, to delete the one that HEAD stays on,
