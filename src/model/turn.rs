@@ -214,7 +214,7 @@ pub struct Turn {
     /// one, as [`exact::encode`] has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub copies: BTreeMap<String, String>,
-    /// What its calls moved from where it was before and not captured, while it is open: by where each file was after that, as
+    /// What its calls moved from where it was before and not captured, while it is open: by where each file was, as
     /// [`exact::encode`] has it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub brought: BTreeMap<String, Brought>,
@@ -288,9 +288,9 @@ pub struct Footing {
 /// A file that a call moved from where it was not captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brought {
-    /// Where it was, as [`exact::encode`] has it.
-    pub from: String,
-    /// What it was after the call; none where it is not captured there either.
+    /// Where it is, or was last, as [`exact::encode`] has it.
+    pub to: String,
+    /// What it was when that was first known; none where it is not captured there either.
     pub file: Option<FileState>,
 }
 

@@ -243,22 +243,42 @@ fn what_the_user_made_or_saved_over_the_limits_is_freed_by_no_gc() {
 
 /// Something ignored, a file that only its owner reads and a directory.
 const IGNORED: &str = "printf '*.ig\\nig/\\n' >.gitignore; git add -A; git commit -qm ignore; seq 30 >s.ig; echo USER1 >>s.ig; \
-    chmod 600 s.ig; mkdir -p ig/sub; seq 30 >ig/z; echo USER2 >>ig/z; echo USER3 >ig/sub/y";
+    chmod 600 s.ig; echo USER5 >t.ig; ln -s nowhere l.ig; mkdir -p ig/sub; seq 30 >ig/z; echo USER2 >>ig/z; echo USER3 >ig/sub/y";
 const RENAMES: (char, &str) = ('a', "mv s.ig s.txt");
 const RENAMES_ALL: (char, &str) = ('a', "mv ig og");
 
 /// A call moves what was ignored to where it is captured, and that is changed later in the turn: its content, its place, or which file it is.
 #[test]
 fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it() {
-    let stories: [(&str, Story<'_>); 11] = [
+    let stories: [(&str, Story<'_>); 25] = [
         ("saved by a rename", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
         ("saved by a rename in a shell", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt")]),
         ("written to", &[RENAMES, ('e', "s.txt echo AGENT1 >>s.txt")]),
+        ("written to in a shell", &[RENAMES, ('a', "echo AGENT1 >>s.txt")]),
+        ("replaced in a shell, and moved on", &[RENAMES, ('a', "seq 3 >s.txt"), ('a', "mv s.txt t; echo AGENT1 >>t")]),
+        ("moved there and back", &[RENAMES, ('a', "mv s.txt s.ig; echo AGENT1 >>F"), RENAMES]),
+        ("moved on to where nothing is captured", &[RENAMES, ('a', "mv s.txt w.ig; echo AGENT1 >>F")]),
+        (
+            "moved back and changed",
+            &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt"), ('a', "mv s.txt s.ig; echo AGENT2 >>F")],
+        ),
+        ("another one in its place", &[RENAMES, ('a', "mv t.ig s.ig"), ('a', "rm s.txt; echo AGENT2 >>F")]),
+        ("another one over it", &[RENAMES, ('a', "mv t.ig s.txt")]),
         ("deleted", &[RENAMES, ('a', "rm s.txt")]),
         ("moved on", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt"), ('a', "mv s.txt d/t.txt")]),
         ("over a tracked file", &[('a', "mv s.ig a"), ('e', "a sed -i 3s/.*/AGENT1/ a")]),
         ("committed", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt"), ('a', "git add -A; git commit -qm its")]),
         ("a directory", &[RENAMES_ALL, ('e', "og/z sed -i 3s/.*/AGENT1/ og/z")]),
+        ("a part of it moved back", &[RENAMES_ALL, ('a', "mkdir ig; mv og/sub ig/")]),
+        ("a part of it moved on", &[RENAMES_ALL, ('a', "mv og/sub og2")]),
+        (
+            "a part of it moved on and changed",
+            &[RENAMES_ALL, ('a', "mv og/sub og2"), ('e', "og2/y echo AGENT1 >>og2/y")],
+        ),
+        ("a file of it renamed in it", &[RENAMES_ALL, ('a', "mv og/z og/w; mv og/sub og2")]),
+        ("all of it moved on", &[RENAMES_ALL, ('a', "mv og node_modules; echo AGENT1 >>F")]),
+        ("a directory in its place", &[RENAMES, ('a', "rm s.txt; mkdir s.txt; echo AGENT1 >s.txt/z")]),
+        ("a link, and a directory in its place", &[('a', "mv l.ig l"), ('a', "rm l; mkdir l; echo AGENT1 >l/z")]),
         ("a file of it deleted", &[RENAMES_ALL, ('a', "rm og/z; echo AGENT1 >og/new")]),
         ("all of it deleted", &[RENAMES_ALL, ('a', "rm -r og")]),
         ("replaced as a whole", &[RENAMES_ALL, ('a', "cp -r og og2; rm -r og; mv og2 og; echo AGENT1 >>og/sub/y")]),

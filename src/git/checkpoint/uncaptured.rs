@@ -137,14 +137,17 @@ impl Checkpoints<'_> {
                 }
             }
         }
-        unknown.retain(|path| !movers.keep_brought(&mut found, path, &hidden));
+        let kept = movers.keep_brought(&mut found, changed, &hidden);
+        unknown.retain(|path| !kept.contains(*path));
+        movers.take_places();
         movers.note_placed(&mut found, changed);
         self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
         Ok(found)
     }
 
-    /// What a call moved that was there before the turn and not captured, or came between its calls.
+    /// What calls have moved that was there before the turn and not captured, or came between its calls, after another one has changed
+    /// this: each as it was when that was first known.
     pub fn brought(
         &self,
         turn: &Turn,
@@ -152,20 +155,35 @@ impl Checkpoints<'_> {
         between: BTreeMap<BString, Uncaptured>,
         changed: &Delta,
     ) -> Result<BTreeMap<String, Brought>> {
-        let mut brought = BTreeMap::new();
+        let mut brought = turn.brought.clone();
         let mut before = Cow::Borrowed(before);
         if !between.is_empty() {
             before.to_mut().uncaptured.extend(between);
         }
         let mut movers = Movers::new(*self, turn, &before);
+        if !brought.is_empty() {
+            let moved = self.surely_came_from(&changed.files)?.into_iter();
+            let moved: BTreeMap<String, String> =
+                moved.map(|(new, old)| (exact::encode(&old), exact::encode(&new))).collect();
+            for known in brought.values_mut() {
+                if let Some(new) = moved.get(&known.to) {
+                    known.to.clone_from(new);
+                }
+            }
+            brought.retain(|from, _| !movers.is_back(from));
+        }
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some());
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some());
         let all = files.map(|(path, change)| (path, change.to)).chain(aside.map(|(path, _)| (path, None)));
         for (path, file) in all.take(MOST) {
             let Some((top, old)) = movers.find(path.as_bstr(), By::Identity)? else { continue };
-            if top == *path || !movers.is_made(path.as_bstr()) {
+            let to = exact::encode(path);
+            // What is known to have been elsewhere in a directory has come along with that all the same.
+            let is_of_it = || !movers.is_made(path.as_bstr()) && brought.values().all(|known| known.to != to);
+            if top == *path || is_of_it() {
                 let from = exact::encode(&below(&top, old, path));
-                brought.insert(exact::encode(path), Brought { from, file });
+                let first = brought.get(&from).and_then(|known| known.file);
+                brought.insert(from, Brought { to, file: first.or(file) });
             }
         }
         Ok(brought)
@@ -175,16 +193,26 @@ impl Checkpoints<'_> {
     /// call may have changed or deleted them since.
     pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, FileState> {
         let mut taken = BTreeMap::new();
-        let has_come = |new: &BString| {
-            [new.as_bstr()]
-                .into_iter()
-                .chain(parents(new.as_bstr()))
-                .any(|top| turn.came.contains_key(&exact::encode(top)))
+        let is_in = |all: &BTreeMap<String, Option<String>>, path: &BString| {
+            let mut tops = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
+            !all.is_empty() && tops.any(|top| all.contains_key(&exact::encode(top)))
         };
-        for (new, Brought { from, file }) in &turn.brought {
-            let (Some(new), Some(old), Some(file)) = (exact::decode(new), exact::decode(from), *file) else { continue };
+        // What is where nothing is captured goes back as it is.
+        let whole: BTreeMap<String, Option<String>> = {
+            let is_whole = |new: &String| {
+                turn.placed.contains_key(new) || exact::decode(new).is_some_and(|new| changed.aside.contains_key(&new))
+            };
+            let came = turn.came.iter().filter(|(new, _)| is_whole(new));
+            came.filter_map(|(new, old)| Some((old.clone()?, Some(new.clone())))).collect()
+        };
+        for (from, Brought { to, file }) in &turn.brought {
+            let (Some(new), Some(old), Some(file)) = (exact::decode(to), exact::decode(from), *file) else { continue };
             let is_as_it_was = changed.files.get(&new).is_some_and(|change| change.to == Some(file));
-            if !(is_as_it_was && has_come(&new)) && !Worktree::new(self.repo).has_file(old.as_bstr()) {
+            let goes_back = is_as_it_was && old_name(&turn.came, &new).as_ref() == Some(&old);
+            let is_known = goes_back || is_in(&whole, &old);
+            // What was put in the place of something that goes back there goes away.
+            let is_there = Worktree::new(self.repo).has_file(old.as_bstr()) && !is_in(&turn.placed, &old);
+            if !is_known && !is_there {
                 taken.insert(from.clone(), as_before(file, before.uncaptured.get(&old)));
             }
         }
@@ -339,16 +367,9 @@ impl Checkpoints<'_> {
     /// Gives a turn's difference its other half: what it moved goes back to where it was.
     pub fn give_back(&self, turn: &Turn, before: &Checkpoint, delta: &mut Delta) -> Result<()> {
         self.give_back_taken(turn, before, delta)?;
-        let path = |text: &str| exact::decode(text).unwrap_or_default();
-        let moved: BTreeMap<BString, Option<BString>> =
-            turn.came.iter().map(|(new, old)| (path(new), old.as_deref().map(path))).collect();
-        let old_name = |path: &BStr| -> Option<BString> {
-            let top = [path].into_iter().chain(parents(path)).find(|top| moved.contains_key(*top))?;
-            let old = moved.get(top)?.as_ref().filter(|old| *old != top)?;
-            Some(below(top, old, path))
-        };
-        delta.files.retain(|path, change| change.from.is_some() || moved.get(path) != Some(&None));
-        let named = |path: &BString| Some((path.clone(), old_name(path.as_bstr())?));
+        let is_of_nowhere = |path: &BString| turn.came.get(&exact::encode(path)) == Some(&None);
+        delta.files.retain(|path, change| change.from.is_some() || !is_of_nowhere(path));
+        let named = |path: &BString| Some((path.clone(), old_name(&turn.came, path)?));
         for (path, old) in delta.aside.keys().filter_map(named).collect::<Vec<_>>() {
             give_back_aside(delta, &path, old);
         }
@@ -370,6 +391,17 @@ impl Checkpoints<'_> {
         }
         Ok(())
     }
+}
+
+/// What a path was called before it, or the nearest above it, was moved: by the new names, the old ones.
+fn old_name(came: &BTreeMap<String, Option<String>>, path: &BString) -> Option<BString> {
+    if came.is_empty() {
+        return None;
+    }
+    let mut tops = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
+    let (top, old) = tops.find_map(|top| Some((top, came.get(&exact::encode(top))?)))?;
+    let old = exact::decode(old.as_ref()?).filter(|old| old != top)?;
+    Some(below(top, &old, path))
 }
 
 /// What a path was called when that above it, or itself, had its old name.
@@ -473,27 +505,63 @@ impl<'a> Movers<'a> {
 
     /// Whether a call moved this along with what is above it: it may have been written anew since.
     fn is_brought(&self, path: &BString, (top, old): &(BString, &BString)) -> bool {
-        let brought = self.turn.brought.get(&exact::encode(path));
-        brought.is_some_and(|brought| brought.from == exact::encode(&below(top, old, path)))
+        let brought = self.turn.brought.get(&exact::encode(&below(top, old, path)));
+        brought.is_some_and(|brought| brought.to == exact::encode(path))
     }
 
-    /// Keeps what a call moved, and is not to be known any more by what it is: it was written anew since.
-    fn keep_brought(&mut self, moves: &mut UncapturedMoves, path: &BString, hidden: &BTreeSet<&BString>) -> bool {
-        let Some(from) = self.turn.brought.get(&exact::encode(path)).map(|brought| &brought.from) else { return false };
+    /// Whether it is there again, the very same.
+    fn is_back(&self, from: &str) -> bool {
         let Some(old) = exact::decode(from) else { return false };
-        if let Some((old, _)) = self.before.uncaptured.get_key_value(&old) {
-            let is_away = !self.taken.contains(old) && self.is_changed(old);
-            if is_away {
-                self.keep(moves, (path.clone(), old), hidden);
+        let is_it = |top: &BStr| {
+            let known = self.before.uncaptured.get(top);
+            known.is_some_and(|known| self.identity(top).is_some_and(|now| now.known.file == known.file))
+        };
+        [old.as_bstr()].into_iter().chain(parents(old.as_bstr())).any(is_it)
+            && Worktree::new(self.checkpoints.repo).has_file(old.as_bstr())
+    }
+
+    /// Keeps the files that calls moved and that are not to be known any more by what they are, as they were written anew since, or not by
+    /// what is above them, as they were moved on in that. Gives which they are.
+    fn keep_brought(
+        &mut self,
+        moves: &mut UncapturedMoves,
+        changed: &Delta,
+        hidden: &BTreeSet<&BString>,
+    ) -> BTreeSet<BString> {
+        let mut kept = BTreeSet::new();
+        for (from, Brought { to, .. }) in &self.turn.brought {
+            let (Some(new), Some(old)) = (exact::decode(to), exact::decode(from)) else { continue };
+            let is_there = changed.files.get(&new).is_some_and(|change| change.to.is_some())
+                || changed.aside.get(&new).is_some_and(|change| change.to.is_some());
+            if !is_there || moves.came.contains_key(to) || old_name(&moves.came, &new).as_ref() == Some(&old) {
+                continue;
             }
-            return is_away;
+            match self.before.uncaptured.get_key_value(&old) {
+                Some((old, _)) if self.taken.contains(old) || !self.is_changed(old) => continue,
+                Some((old, _)) => self.keep(moves, (new.clone(), old), hidden),
+                // It was in something of which nothing more was known.
+                None if self.identity(old.as_bstr()).is_some() => continue,
+                None => drop(moves.came.insert(to.clone(), Some(from.clone()))),
+            }
+            kept.insert(new);
         }
-        // It was in something of which nothing more was known.
-        let is_away = self.identity(old.as_bstr()).is_none() && !hidden.contains(path);
-        if is_away {
-            moves.came.insert(exact::encode(path), Some(from.clone()));
+        kept
+    }
+
+    /// What is in the place of something that calls moved and that is known goes away, too.
+    fn take_places(&mut self) {
+        for old in self
+            .turn
+            .brought
+            .iter()
+            .filter(|(_, known)| known.file.is_some())
+            .filter_map(|(from, _)| exact::decode(from))
+        {
+            let Some((old, known)) = self.before.uncaptured.get_key_value(&old) else { continue };
+            if self.identity(old.as_bstr()).is_some_and(|now| now.known.file != known.file) {
+                self.taken.insert(old);
+            }
         }
-        is_away
     }
 
     /// Keeps what was found.

@@ -481,7 +481,7 @@ fn put(
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
-    let brought = if seen.is_named { BTreeMap::new() } else { brought(locked, turn, &delta)? };
+    let brought = if seen.is_named { turn.brought.clone() } else { brought(locked, turn, &delta)? };
     let others = others(locked.repo, told, call, &delta.files.into_keys().collect::<Vec<_>>());
     let share = match (others.is_empty(), seen.is_named) {
         (false, _) => Share::Shared,
@@ -505,10 +505,10 @@ fn put(
     write(locked, &step, &files, start, seen, brought)
 }
 
-/// What a step moved from where it was not captured.
+/// What the turn's calls have moved from where it was not captured, after this step.
 fn brought(view: &View<'_>, turn: &Turn, delta: &Delta) -> Result<BTreeMap<String, Brought>> {
     if delta.files.is_empty() && delta.aside.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(turn.brought.clone());
     }
     let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
     let between = view.timeline.uncaptured_between(turn.turn, &before)?;
@@ -590,8 +590,8 @@ fn write(
 ) -> Result<()> {
     let mut update = locked.timeline.update();
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
-    if let Some(mut turn) = locked.open_turn()?.filter(|_| !brought.is_empty()) {
-        turn.brought.extend(brought);
+    if let Some(mut turn) = locked.open_turn()?.filter(|turn| turn.brought != brought) {
+        turn.brought = brought;
         update.put_turn(&turn)?;
     }
     // Whoever made these commits may take them off their branches again.
