@@ -70,7 +70,7 @@ impl Objects<'_> {
 impl Walk<'_, '_> {
     /// Takes a commit out of the queue and goes on to its parents. Tells whether it is hidden.
     fn pass(&mut self, id: ObjectId, time: i64) -> Option<bool> {
-        let parents = self.objects.parents_above(&self.edge, id).ok()?;
+        let parents = self.objects.parents_above(self.edge.as_ref(), id).ok()?;
         let is_hidden = self.met[&id].is_hidden;
         self.open -= usize::from(!is_hidden);
         for parent in &parents {

@@ -148,7 +148,7 @@ impl Objects<'_> {
 
     /// The parents of a commit; none where a shallow clone ends.
     pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
-        self.parents_above(&self.edge()?, id)
+        self.parents_above(self.edge()?.as_ref(), id)
     }
 
     /// Where a shallow clone ends: to look at it is to ask the file system.
@@ -157,8 +157,8 @@ impl Objects<'_> {
     }
 
     /// The parents of a commit, where this is the edge of a shallow clone.
-    pub(super) fn parents_above(&self, edge: &Option<Commits>, id: ObjectId) -> Result<Vec<ObjectId>> {
-        if edge.as_ref().is_some_and(|edge| edge.iter().any(|end| *end == id)) {
+    pub(super) fn parents_above(&self, edge: Option<&Commits>, id: ObjectId) -> Result<Vec<ObjectId>> {
+        if edge.is_some_and(|edge| edge.iter().any(|end| *end == id)) {
             return Ok(Vec::new());
         }
         let commit = self.repo.find_commit(id).with_context(|| format!("read commit {id}"))?;

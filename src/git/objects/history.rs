@@ -45,7 +45,7 @@ impl Newest<'_, '_> {
         while taken.len() < most
             && let Some((.., id)) = self.next.pop()
         {
-            for parent in self.objects.parents_above(&edge, id)? {
+            for parent in self.objects.parents_above(edge.as_ref(), id)? {
                 self.add(parent);
             }
             taken.push(id);
