@@ -481,8 +481,7 @@ fn put(
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
-    let brought = if seen.is_named { turn.brought.clone() } else { brought(locked, turn, &delta)? };
-    let others = others(locked.repo, told, call, &delta.files.into_keys().collect::<Vec<_>>());
+    let others = others(locked.repo, told, call, &delta.files.keys().cloned().collect::<Vec<_>>());
     let share = match (others.is_empty(), seen.is_named) {
         (false, _) => Share::Shared,
         (true, true) => Share::Named,
@@ -502,14 +501,11 @@ fn put(
         head: seen.after.head.commit,
         totals,
     };
-    write(locked, &step, &files, start, seen, brought)
+    write(locked, (&step, &files), Some(&delta).filter(|_| !seen.is_named), start, seen)
 }
 
-/// What the turn's calls have moved from where it was not captured, after this step.
+/// What the turn's calls have moved from where it was not captured, after one that changed this.
 fn brought(view: &View<'_>, turn: &Turn, delta: &Delta) -> Result<BTreeMap<String, Brought>> {
-    if delta.files.is_empty() && delta.aside.is_empty() {
-        return Ok(turn.brought.clone());
-    }
     let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
     let between = view.timeline.uncaptured_between(turn.turn, &before)?;
     Checkpoints::new(view.repo).brought(turn, &before, between, delta)
@@ -550,7 +546,6 @@ fn put_without_call(
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
-    let brought = brought(locked, turn, &delta)?;
     let number = locked.timeline.last_step(turn.turn)?;
     let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
     let step = Step {
@@ -568,7 +563,7 @@ fn put_without_call(
         totals,
     };
     let start = states::pointers_at_beginning(&locked.timeline, turn)?;
-    write(locked, &step, &files, &start, &seen, brought)
+    write(locked, (&step, &files), Some(&delta), &start, &seen)
 }
 
 /// The path in it as other paths are, where it is that of a file here.
@@ -580,19 +575,23 @@ fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
     tool
 }
 
+/// Writes a step down. `changed` is what a call may have moved.
 fn write(
     locked: &mut Locked<'_>,
-    step: &Step,
-    files: &[FileChange],
+    (step, files): (&Step, &[FileChange]),
+    changed: Option<&Delta>,
     start: &Pointers,
     seen: &Seen,
-    brought: BTreeMap<String, Brought>,
 ) -> Result<()> {
     let mut update = locked.timeline.update();
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
-    if let Some(mut turn) = locked.open_turn()?.filter(|turn| turn.brought != brought) {
-        turn.brought = brought;
-        update.put_turn(&turn)?;
+    if let Some(delta) = changed.filter(|delta| !delta.files.is_empty() || !delta.aside.is_empty())
+        && let Some(turn) = locked.open_turn()?
+    {
+        let brought = brought(locked, &turn, delta)?;
+        if turn.brought != brought {
+            update.put_turn(&Turn { brought, ..turn })?;
+        }
     }
     // Whoever made these commits may take them off their branches again.
     for state in seen.before.iter().chain([&seen.after]) {
