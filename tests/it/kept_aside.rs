@@ -85,12 +85,16 @@ fn what_other_commands_move_aside_comes_back_with_them() {
 
 #[test]
 fn what_was_not_captured_and_overwritten_by_a_move_is_named_where_the_move_is_undone() {
-    for (script, is_lost) in [("mv one two", true), ("mv one t; mv two one; mv t two", false)] {
+    let scripts = [("mv one two", true), ("mv one t; mv two one; mv t two", false)];
+    // They are of one size; made at once they are of one time too.
+    let times = ["touch one; touch -d '1 hour ago' two", "touch -d @1700000000 one two"];
+    for ((script, is_lost), time) in scripts.into_iter().flat_map(|script| times.map(|time| (script, time))) {
         let repo = Sandbox::new();
         repo.git(["config", "oxundo.maxFileSize", "2k"]);
         for name in ["one", "two"] {
             repo.write(name, name.repeat(1000));
         }
+        repo.sh(time);
         repo.agent(&format!("{script}; echo more >>README.txt"));
         for args in [&["undo", "--dry-run"][..], &["undo"], &["redo"], &["undo", "--only", "1"]] {
             let output = repo.oxundo(args);

@@ -461,15 +461,23 @@ impl<'a> Movers<'a> {
         let is_whole = known.len() < MOST;
         let are_few = known.len() <= FEW;
         let skipped = &self.before.skipped;
+        // What was made at once may be of one size and time.
+        let is_anothers = move |path: &BString, now: &Uncaptured| {
+            self.known.get(now.file.as_str()).is_some_and(|other| *other != path)
+        };
+        let is_another = move |path: &BString| {
+            are_few && self.identity(path.as_bstr()).is_some_and(|now| is_anothers(path, &now.known))
+        };
         let has_changed = move |now: &&Skipped| {
-            let was = skipped.iter().find(|was| was.path == now.path);
-            was.is_some_and(|was| was.state != now.state) && known.contains_key(&now.path)
+            let was = skipped.iter().find(|was| was.path == now.path).filter(|_| known.contains_key(&now.path));
+            was.is_some_and(|was| was.state != now.state || is_another(&now.path))
         };
         let over_limits = end.skipped.iter().filter(has_changed).map(|now| &now.path);
         let is_hidden = move |path: &&BString| match known.get(*path) {
             // What only its place on the disk tells from what was there came with a copy of all.
             Some(was) => {
-                let differs = |now: &Uncaptured| now.file != was.file && now.state != was.state;
+                let differs =
+                    |now: &Uncaptured| now.file != was.file && (now.state != was.state || is_anothers(path, now));
                 are_few && self.identity(path.as_bstr()).is_some_and(|now| differs(&now.known))
             }
             None => is_whole && !known.is_empty(),
