@@ -13,6 +13,11 @@ pub fn parents(path: &BStr) -> impl Iterator<Item = &BStr> {
     })
 }
 
+/// A path, and every directory above it, the nearest first.
+pub fn up_from(path: &BStr) -> impl Iterator<Item = &BStr> {
+    std::iter::once(path).chain(parents(path))
+}
+
 /// Every directory above any of these paths. Each is looked up once, and not again for each path that is below it.
 pub fn all_parents<'p>(paths: impl IntoIterator<Item = &'p BStr>) -> BTreeSet<&'p BStr> {
     let mut all = BTreeSet::new();

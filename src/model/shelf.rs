@@ -1,7 +1,7 @@
 //! Where things are that go out of the worktree, and back, as a whole, on a walk over turns: what is in its first place in the
 //! end does not move at all, and what goes from store to store moves once.
 
-use crate::model::path::parents;
+use crate::model::path::up_from;
 use crate::model::plan::AsideMove;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,7 @@ impl Shelf {
         if self.left.is_empty() {
             return false;
         }
-        let mut tops = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
+        let mut tops = up_from(path.as_bstr());
         tops.any(|top| {
             let place = Place::Path(top.to_owned());
             self.left.contains(&place) && self.now.get(&place).is_none_or(|thing| thing.origin != place)

@@ -100,8 +100,8 @@ fn had_here(view: &View<'_>, [start, end]: [&Checkpoint; 2], [from, to]: [Object
     let objects = Objects::new(view.repo);
     let here = view.head.branch.as_ref().filter(|name| end.head.branch.as_ref() != Some(*name));
     let Some(tip) = here.and_then(|name| start.branches.get(name)) else { return Ok(None) };
-    let had = objects.merge_base(to, *tip)?;
-    Ok(had.filter(|had| !objects.is_ancestor(*had, from).unwrap_or(true)))
+    let Some(had) = objects.merge_base(to, *tip)? else { return Ok(None) };
+    Ok(if objects.is_ancestor(had, from)? { None } else { Some(had) })
 }
 
 /// A tree with what HEAD's branch had too, and the paths where the two overlap.

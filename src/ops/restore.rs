@@ -11,7 +11,7 @@ use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::{exact, in_quotes, sanitized};
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, short_branch};
 use crate::model::merge::Edits;
-use crate::model::path::{all_parents, parents};
+use crate::model::path::{all_parents, parents, up_from};
 use crate::model::plan::Op;
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
@@ -88,7 +88,7 @@ fn missing_files(
     };
     let above = all_parents(files.keys().chain(aside.keys()).chain(&named).map(|path| path.as_bstr()));
     let is_in_the_way = |directory: &BStr| {
-        let mut at = std::iter::once(directory).chain(parents(directory));
+        let mut at = up_from(directory);
         at.any(|at| files.get(at).is_some_and(|file| file.to.is_some()))
     };
     directories.retain(|directory, change| match change.to {

@@ -10,7 +10,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::identity::{Identity, is_directory, is_telling, size_in};
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Kind, Reason, Skipped, Uncaptured};
-use crate::model::path::{is_at_or_below, parents};
+use crate::model::path::{is_at_or_below, parents, up_from};
 use crate::model::turn::{Brought, Turn};
 use anyhow::{Error, Result};
 use gix::ObjectId;
@@ -193,26 +193,21 @@ impl Checkpoints<'_> {
     /// call may have changed or deleted them since.
     pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, FileState> {
         let mut taken = BTreeMap::new();
-        let is_in = |all: &BTreeMap<String, Option<String>>, path: &BString| {
-            let mut tops = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
-            !all.is_empty() && tops.any(|top| all.contains_key(&exact::encode(top)))
-        };
+        let goes_away =
+            |path: &BString| up_from(path.as_bstr()).any(|top| turn.placed.contains_key(&exact::encode(top)));
         // What is where nothing is captured goes back as it is.
-        let whole: BTreeMap<String, Option<String>> = {
-            let is_whole = |new: &String| {
-                turn.placed.contains_key(new) || exact::decode(new).is_some_and(|new| changed.aside.contains_key(&new))
-            };
-            let came = turn.came.iter().filter(|(new, _)| is_whole(new));
-            came.filter_map(|(new, old)| Some((old.clone()?, Some(new.clone())))).collect()
+        let is_whole = |new: &String| {
+            turn.placed.contains_key(new) || exact::decode(new).is_some_and(|new| changed.aside.contains_key(&new))
         };
+        let came_whole = turn.came.iter().filter(|(new, _)| is_whole(new));
+        let whole: Vec<BString> = came_whole.filter_map(|(_, old)| exact::decode(old.as_ref()?)).collect();
         for (from, Brought { to, file }) in &turn.brought {
             let (Some(new), Some(old), Some(file)) = (exact::decode(to), exact::decode(from), *file) else { continue };
             let is_as_it_was = changed.files.get(&new).is_some_and(|change| change.to == Some(file));
             let goes_back = is_as_it_was && old_name(&turn.came, &new).as_ref() == Some(&old);
-            let is_known = goes_back || is_in(&whole, &old);
-            // What was put in the place of something that goes back there goes away.
-            let is_there = Worktree::new(self.repo).has_file(old.as_bstr()) && !is_in(&turn.placed, &old);
-            if !is_known && !is_there {
+            let is_known = goes_back || whole.iter().any(|top| is_at_or_below(old.as_bstr(), top.as_bstr()));
+            let stays = Worktree::new(self.repo).has_file(old.as_bstr()) && !goes_away(&old);
+            if !is_known && !stays {
                 taken.insert(from.clone(), as_before(file, before.uncaptured.get(&old)));
             }
         }
@@ -334,7 +329,7 @@ impl Checkpoints<'_> {
             let Some(untracked) = objects.parents(entry.id)?.get(2).copied() else { continue };
             let found = objects.tree_changes(objects.write_empty_tree()?, objects.commit_tree(untracked)?)?;
             for (path, Change { to: slot, .. }) in found {
-                let mut is_known = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
+                let mut is_known = up_from(path.as_bstr());
                 let known = is_known.find_map(|path| before.uncaptured.get(path));
                 let kind = slot.and_then(|(mode, id)| Some((file_kind(mode.kind())?, id)));
                 let (Some(known), Some((kind, id))) = (known, kind) else { continue };
@@ -398,7 +393,7 @@ fn old_name(came: &BTreeMap<String, Option<String>>, path: &BString) -> Option<B
     if came.is_empty() {
         return None;
     }
-    let mut tops = [path.as_bstr()].into_iter().chain(parents(path.as_bstr()));
+    let mut tops = up_from(path.as_bstr());
     let (top, old) = tops.find_map(|top| Some((top, came.get(&exact::encode(top))?)))?;
     let old = exact::decode(old.as_ref()?).filter(|old| old != top)?;
     Some(below(top, &old, path))
@@ -491,7 +486,7 @@ impl<'a> Movers<'a> {
             return Ok(None);
         }
         // The nearest first: something may have been moved into what was moved.
-        for top in [path].into_iter().chain(parents(path)) {
+        for top in up_from(path) {
             if self.passed.contains(top) {
                 continue;
             }
@@ -524,8 +519,7 @@ impl<'a> Movers<'a> {
             let known = self.before.uncaptured.get(top);
             known.is_some_and(|known| self.identity(top).is_some_and(|now| now.known.file == known.file))
         };
-        [old.as_bstr()].into_iter().chain(parents(old.as_bstr())).any(is_it)
-            && Worktree::new(self.checkpoints.repo).has_file(old.as_bstr())
+        up_from(old.as_bstr()).any(is_it) && Worktree::new(self.checkpoints.repo).has_file(old.as_bstr())
     }
 
     /// Keeps the files that calls moved and that are not to be known any more by what they are, as they were written anew since, or not by
@@ -558,13 +552,8 @@ impl<'a> Movers<'a> {
 
     /// What is in the place of something that calls moved and that is known goes away, too.
     fn take_places(&mut self) {
-        for old in self
-            .turn
-            .brought
-            .iter()
-            .filter(|(_, known)| known.file.is_some())
-            .filter_map(|(from, _)| exact::decode(from))
-        {
+        for (from, _) in self.turn.brought.iter().filter(|(_, brought)| brought.file.is_some()) {
+            let Some(old) = exact::decode(from) else { continue };
             let Some((old, known)) = self.before.uncaptured.get_key_value(&old) else { continue };
             if self.identity(old.as_bstr()).is_some_and(|now| now.known.file != known.file) {
                 self.taken.insert(old);

@@ -8,7 +8,7 @@
 use crate::git::repo::Repo;
 use crate::git::repo::scratch::{take_number, verify, write_record};
 use crate::git::repo::shell::Shell;
-use crate::model::path::parents;
+use crate::model::path::{parents, up_from};
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -112,7 +112,7 @@ impl Changed {
     /// Whether anything may have changed that is directly in a directory, or above it.
     fn touches(&self, directory: &BStr) -> bool {
         let Self::Paths(changed, parents_of_changed) = self else { return true };
-        let mut here_and_above = std::iter::once(directory).chain(parents(directory));
+        let mut here_and_above = up_from(directory);
         parents_of_changed.contains(directory) || here_and_above.any(|path| changed.contains(path))
     }
 }

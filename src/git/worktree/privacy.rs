@@ -4,7 +4,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::audience::{Audience, PASS, READ};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::mode_of;
-use crate::model::path::parents;
+use crate::model::path::{parents, up_from};
 use gix::bstr::{BStr, BString};
 use rustix::fs::{FileType, Stat, fstat};
 use std::cell::RefCell;
@@ -47,7 +47,7 @@ impl<'a> Privacy<'a> {
     /// Who surely sees what is in a directory.
     fn readers_in(&self, directory: &BStr) -> Audience {
         let mut known = self.directories.borrow_mut();
-        let way = [directory].into_iter().chain(parents(directory)).filter(|path| !path.is_empty());
+        let way = up_from(directory).filter(|path| !path.is_empty());
         let way: Vec<&BStr> = way.collect();
         let unknown = way.iter().take_while(|above| !known.contains_key(**above)).count();
         let above = way.get(unknown).and_then(|above| known.get(*above));

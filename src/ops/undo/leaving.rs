@@ -588,17 +588,17 @@ impl MadeOf {
             return Ok(CommitOrigin::Copied(*turn, commit));
         }
         let objects = Objects::new(view.repo);
-        let commits = |turn: &Turn| turn.commits.iter().map(|commit| commit.id).collect::<Vec<_>>();
-        for (turn, commit) in self.line.iter().flat_map(|turn| commits(turn).into_iter().map(|id| (turn.turn, id))) {
-            // What the commit is on top of was not made anew, nor was what the turn has made it of.
-            let is_below = |below: Option<ObjectId>, of| {
-                below.is_some_and(|below| objects.is_ancestor(below, of).unwrap_or(false))
-            };
-            if objects.likeness(commit, id) != Likeness::None
-                && !is_below(Some(commit), id)
-                && !view.timeline.node(turn)?.from.is_some_and(|from| is_below(Some(id), from))
-            {
-                return Ok(CommitOrigin::Copied(turn, commit));
+        // What the commit is on top of was not made anew, nor was what the turn has made it of.
+        let is_below =
+            |below: Option<ObjectId>, of| below.is_some_and(|below| objects.is_ancestor(below, of).unwrap_or(false));
+        for turn in &self.line {
+            for commit in turn.commits.iter().map(|commit| commit.id) {
+                if objects.likeness(commit, id) != Likeness::None
+                    && !is_below(Some(commit), id)
+                    && !view.timeline.node(turn.turn)?.from.is_some_and(|from| is_below(Some(id), from))
+                {
+                    return Ok(CommitOrigin::Copied(turn.turn, commit));
+                }
             }
         }
         Ok(CommitOrigin::Unknown)
