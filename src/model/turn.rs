@@ -292,6 +292,9 @@ pub struct Brought {
     pub to: String,
     /// What it was when that was first known; none where it is not captured there either.
     pub file: Option<FileState>,
+    /// Whether it came from where nothing is looked at: it is known by the first name that it had then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nowhere: bool,
 }
 
 impl Turn {
@@ -434,7 +437,7 @@ impl Turn {
     }
 
     /// What it moved that was not captured before: each new name and the old one.
-    fn moves(&self) -> impl Iterator<Item = (BString, BString)> {
+    pub fn moves(&self) -> impl Iterator<Item = (BString, BString)> {
         let moves =
             self.came.iter().filter_map(|(new, old)| Some((exact::decode(new)?, exact::decode(old.as_ref()?)?)));
         moves.filter(|(new, old)| new != old)

@@ -538,7 +538,7 @@ fn what_is_older_than_the_turn_and_came_from_elsewhere_is_left_and_named() {
     repo.sh("echo photo >../photo");
     tick();
     let said = repo.turn(Mode::Commit, "mv ../photo photo; ln README.txt linked; echo new >new");
-    said.warns("'photo' is older than the turn, which moved it there: undo leaves it");
+    said.warns("'photo' was not made by the turn, which moved it there: undo leaves it");
     assert_eq!(repo.git(["show", "HEAD:photo"]), "photo", "it is committed as the agent had it");
     repo.undo();
     repo.assert_file("photo", "photo\n", "nothing proves that the turn made it");

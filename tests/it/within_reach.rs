@@ -304,6 +304,13 @@ fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it
         repo.redo();
         assert_eq!(repo.sh("grep -c USER4 s.txt").trim(), "1", "{save}");
     }
+    // The hint leaves it with both of its names.
+    let repo =
+        told_from(IGNORED, &[BESIDE, RENAMES, ('u', "sleep .02; sed -i 15s/.*/USER4/ s.txt; sleep .02"), BESIDE]);
+    let said = repo.oxundo(["undo"]).err();
+    let hint = said.split_once("run `").and_then(|(_, rest)| rest.split_once("` to take out all but it"));
+    repo.sh(hint.expect("a line").0);
+    assert_eq!(repo.sh("grep -c USER4 s.txt; ls").trim(), "1\nF\nREADME.txt\na\nc\nd\nig\nl.ig\ns.txt\nt.ig", "{said}");
     // What somebody saves in it later goes along where the turn did no more than that.
     let later = "sed -i 15s/.*/USER4/ s.txt";
     let repo = told_from(IGNORED, &[RENAMES]);
@@ -313,6 +320,230 @@ fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it
     let repo = told_from(IGNORED, &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]);
     repo.sh(later);
     repo.refuses(&["undo"], "conflict");
+}
+
+/// The user makes something in the middle of a turn where it is ignored, or saves it by a rename, and a call moves that.
+#[test]
+fn what_the_user_made_between_calls_that_is_ignored_comes_back_whatever_became_of_it() {
+    const SAVES: (char, &str) = ('u', "sleep .02; sed -i 15s/.*/USER6/ s.ig; sleep .02");
+    const MAKES_ONE: (char, &str) = ('u', "sleep .02; seq 40 >n.ig; echo USER7 >>n.ig; sleep .02");
+    const MAKES_ALL: (char, &str) =
+        ('u', "sleep .02; mkdir -p node_modules/b; echo USER8 >node_modules/b/z; sleep .02");
+    const MOVES_ONE: (char, &str) = ('a', "mv n.ig n.txt");
+    const MAKES_N: (char, &str) = ('u', "sleep .02; echo USER6 >ig/n; sleep .02");
+    const MAKES_NEW: (char, &str) = ('a', "mkdir -p new; echo AGENT1 >>F");
+    const PUTS: &str = "sleep .02; mkdir -p new; echo USER6 >new/n.ig; sleep .02";
+    const MAKES_IN: (char, &str) = ('u', "sleep .02; echo USER6 >ig/n; echo USER7 >ig/sub/n.ig; sleep .02");
+    let stories: [(&str, Story<'_>); 28] = [
+        ("saved", &[BESIDE, SAVES, RENAMES]),
+        ("saved, before all calls", &[SAVES, RENAMES]),
+        ("saved, and written anew", &[BESIDE, SAVES, RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
+        ("saved twice", &[BESIDE, SAVES, BESIDE, ('u', "sed -i 25s/.*/USER9/ s.ig; sleep .02"), RENAMES]),
+        ("saved, and an edit is told of first", &[BESIDE, SAVES, ('e', "F echo AGENT1 >>F"), RENAMES]),
+        ("made", &[BESIDE, MAKES_ONE, MOVES_ONE]),
+        ("made, before all calls", &[MAKES_ONE, MOVES_ONE]),
+        ("made, and written anew", &[BESIDE, MAKES_ONE, MOVES_ONE, ('e', "n.txt sed -i 3s/.*/AGENT1/ n.txt")]),
+        ("made, and written to", &[MAKES_ONE, MOVES_ONE, ('a', "echo AGENT1 >>n.txt")]),
+        ("made, and deleted", &[MAKES_ONE, MOVES_ONE, ('a', "rm n.txt")]),
+        ("made, moved on", &[MAKES_ONE, MOVES_ONE, ('a', "sed -i 3s/.*/AGENT1/ n.txt; mv n.txt d/o.txt")]),
+        ("made, moved where it is ignored", &[BESIDE, MAKES_ONE, ('a', "mv n.ig o.ig; echo AGENT1 >>F")]),
+        ("made over a tracked file", &[MAKES_ONE, ('a', "mv n.ig a"), ('e', "a sed -i 3s/.*/AGENT1/ a")]),
+        ("made, and committed", &[MAKES_ONE, MOVES_ONE, ('a', "git add -A; git commit -qm its")]),
+        ("a directory", &[BESIDE, MAKES_ALL, ('a', "mv node_modules og; echo AGENT1 >>F")]),
+        (
+            "a directory, a file of it written anew",
+            &[MAKES_ALL, ('a', "mv node_modules og"), ('e', "og/b/z sed -i s/8/A/ og/b/z")],
+        ),
+        ("made in a directory", &[BESIDE, MAKES_IN, RENAMES_ALL]),
+        ("saved in a directory", &[BESIDE, ('u', "sleep .02; sed -i 15s/.*/USER6/ ig/z; sleep .02"), RENAMES_ALL]),
+        (
+            "saved in a directory, and written anew",
+            &[
+                ('u', "sleep .02; sed -i 15s/.*/USER6/ ig/z; sleep .02"),
+                RENAMES_ALL,
+                ('e', "og/z sed -i 3s/.*/AGENT1/ og/z"),
+            ],
+        ),
+        ("made in a directory, and written anew", &[MAKES_IN, RENAMES_ALL, ('e', "og/n sed -i s/6/A/ og/n")]),
+        ("made in a directory, and deleted", &[MAKES_N, RENAMES_ALL, ('a', "rm -r og")]),
+        ("a part of it moved on", &[MAKES_N, RENAMES_ALL, ('a', "mv og/sub og2; mv og/n og3")]),
+        ("made, and moved where it is ignored by a call that does no more", &[MAKES_ONE, ('a', "mv n.ig o.ig")]),
+        ("made in a directory of the agent's that moves", &[MAKES_NEW, ('u', PUTS), ('a', "mv new newer")]),
+        ("made in a directory of the agent's, and moved out", &[MAKES_NEW, ('u', PUTS), ('a', "mv new/n.ig n.txt")]),
+        (
+            "made in a directory of the agent's with more in it, and moved out",
+            &[MAKES_NEW, ('u', PUTS), ('a', "echo AGENT2 >new/f; mv new/n.ig n.txt")],
+        ),
+        (
+            "a directory with what is not captured anywhere",
+            &[
+                (
+                    'u',
+                    "sleep .02; mkdir -p node_modules/b; echo USER8 >node_modules/b/z; echo USER9 >node_modules/b/x.ig; sleep .02",
+                ),
+                ('a', "mv node_modules og"),
+                ('a', "echo AGENT1 >>og/b/z"),
+            ],
+        ),
+        (
+            "made as two that are exchanged",
+            &[MAKES_ONE, SAVES, ('a', "mv n.ig n; mv s.ig n.ig; mv n s.ig; echo AGENT1 >>F")],
+        ),
+    ];
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let theirs: Vec<_> = story.iter().filter(|(who, _)| *who == 'u').copied().collect();
+        let expected = told_from(IGNORED, &theirs).files();
+        let repo = told_from(IGNORED, story);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.files(), expected);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        assert_eq!(repo.files(), expected);
+    });
+}
+
+#[test]
+fn what_the_user_made_between_calls_has_one_place_and_what_calls_made_none() {
+    // What was there first, and was moved away before that, stays where it is.
+    let another = ('u', "sleep .02; echo USER6 >s.ig; sleep .02");
+    for to in ["x.txt", "x.ig"] {
+        let repo = told_from(IGNORED, &[RENAMES, another, ('a', &format!("mv s.ig {to}; echo AGENT1 >>F"))]);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("cat s.ig; tail -1 s.txt"), "USER6\nUSER1");
+        repo.assert_absent(to, "it is back under its name");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
+    // Of what comes out of a directory in which nothing is looked at it is not known what it was called.
+    for then in ["echo AGENT1 >>F", "sed -i 3s/.*/AGENT1/ n.txt", "mv n.txt o.txt"] {
+        let makes = ('u', "sleep .02; seq 30 >ig/n; echo USER6 >>ig/n; sleep .02");
+        let repo = told_from(IGNORED, &[BESIDE, makes, ('a', "mv ig/n n.txt"), ('a', then)]);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("cat *.txt | grep -c USER6").trim(), "1", "{then}: it is somewhere");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    }
+    // What a call has made in a directory of the user's goes with the turn.
+    let makes_in = ('a', "echo AGENT1 >ig/new; mv ig og; echo AGENT2 >og/newer");
+    let repo = told_from(IGNORED, &[makes_in, ('a', "echo AGENT3 >og/newest")]);
+    repo.undo();
+    assert_eq!(repo.files(), told_from(IGNORED, &[]).files());
+    // What a call has made is no more the user's.
+    let made = [('a', "echo AGENT1 >n.ig"), ('u', "sleep .02"), ('a', "mv n.ig n.txt; echo AGENT1 >>F")];
+    let repo = told_from(IGNORED, &made);
+    repo.undo();
+    assert_eq!(repo.files(), told_from(IGNORED, &[]).files());
+}
+
+/// A call moves a directory that was not captured to where it is, and what is in it is not captured even there.
+#[test]
+fn what_is_not_captured_in_a_directory_that_a_call_moved_goes_back_with_it() {
+    let begun = format!("{IGNORED}; echo USER4 >ig/sub/x.ig; mkdir -p ig/c.ig; seq 3 >ig/c.ig/1; chmod 700 ig/c.ig");
+    let stories: [(&str, Story<'_>); 5] = [
+        ("as it is", &[RENAMES_ALL]),
+        ("a file of it written to", &[RENAMES_ALL, ('a', "echo AGENT1 >>og/z")]),
+        ("a file of it written anew", &[RENAMES_ALL, ('e', "og/z sed -i 3s/.*/AGENT1/ og/z")]),
+        ("a file of it deleted", &[RENAMES_ALL, ('a', "rm og/sub/y")]),
+        ("moved again", &[RENAMES_ALL, ('a', "mv og oh")]),
+    ];
+    let before = told_from(&begun, &[]).files();
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = told_from(&begun, story);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.files(), before);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        assert_eq!(repo.files(), before);
+    });
+}
+
+/// A directory that a call has moved has more in it than is looked at of what has its own name.
+#[test]
+fn of_many_files_that_a_call_moved_and_another_one_deleted_all_come_back() {
+    let begun = "mkdir -p node_modules/p; for i in $(seq 2100); do echo USER$i >node_modules/p/$i; done";
+    let repo = told_from(begun, &[('a', "mv node_modules vendor"), ('a', "rm -r vendor")]);
+    repo.undo();
+    assert_eq!(repo.sh("cat node_modules/p/* | sort | uniq | wc -l").trim(), "2100");
+}
+
+#[test]
+fn a_directory_with_more_files_than_are_looked_at_goes_back_where_a_call_moved_it() {
+    let begun = "mkdir many; for i in $(seq 250); do echo USER$i >many/$i; done";
+    let puts = ('u', "sleep .02; echo USER251 >many/251; sleep .02");
+    let stories: [(&str, Story<'_>); 3] = [
+        ("as it is", &[('a', "mv many more; echo AGENT1 >>F")]),
+        ("and a file of it changed", &[('a', "mv many more"), ('a', "echo AGENT1 >>more/1")]),
+        ("with what the user puts there", &[BESIDE, puts, ('a', "mv many more")]),
+    ];
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let theirs: Vec<_> = story.iter().filter(|(who, _)| *who == 'u').copied().collect();
+        let repo = told_from(begun, story);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.files(), told_from(begun, &theirs).files());
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}
+
+/// A file over the limits in a directory that a call moves, and out of that.
+#[test]
+fn what_is_too_large_is_followed_out_of_a_directory_that_a_call_moved() {
+    let begun = "git config oxundo.maxFileSize 1k; mkdir -p node_modules/b; seq 2000 >node_modules/b/o; echo USER1 >>node_modules/b/o; \
+        echo USER2 >node_modules/y";
+    let moves = ('a', "mv node_modules og");
+    let stories: [(&str, Story<'_>); 4] = [
+        ("out", &[moves, ('a', "mv og/b/o n")]),
+        ("out, and on", &[moves, ('a', "mv og/b/o n"), ('a', "mv n n2; echo AGENT1 >>F")]),
+        ("with its directory", &[moves, ('a', "mv og/y og/w; mv og/b og2")]),
+        ("within it", &[moves, ('a', "mv og/b/o og/w")]),
+    ];
+    let before = told_from(begun, &[]).files();
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = told_from(begun, story);
+        let after = repo.state();
+        repo.undo();
+        assert_eq!(repo.files(), before);
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+        repo.undo();
+        for _ in 0..3 {
+            repo.agent("echo more >>a");
+        }
+        repo.oxundo(["gc", "--keep", "0s"]).success();
+        assert_eq!(repo.sh("tail -1 node_modules/b/o").trim(), "USER1");
+    });
+}
+
+#[test]
+fn what_a_call_moved_that_is_too_large_and_changed_goes_back_with_a_word() {
+    let begun = "git config oxundo.maxFileSize 1k; echo '*.ig' >.gitignore; seq 2000 >o.ig; echo USER1 >>o.ig";
+    let said = "'o.ig' goes back as turn 1 left it: it was not captured, and was changed meanwhile";
+    let saves = ('u', "sleep .02; sed -i 5s/.*/USER2/ o.ig; sleep .02");
+    for (to, change) in [("n", "sed -i 3s/.*/AGENT1/ n"), ("n", "echo AGENT1 >>n"), ("n.ig", "echo AGENT1 >>n.ig")] {
+        let (moves, changes) = (format!("mv o.ig {to}"), format!("{to} {change}"));
+        for story in [
+            &[('a', &*moves), ('a', change)][..],
+            &[('a', &*moves), ('e', &*changes)],
+            &[saves, ('a', &*moves), ('a', change)],
+        ] {
+            let repo = told_from(begun, story);
+            for args in [&["undo", "--dry-run"][..], &["undo"]] {
+                let output = repo.oxundo(args);
+                output.success();
+                output.warns(said);
+            }
+            assert_eq!(repo.sh("grep -c USER1 o.ig").trim(), "1");
+        }
+        let repo = told_from(begun, &[('a', &*moves), ('a', "echo AGENT1 >>F")]);
+        assert!(!repo.oxundo(["undo"]).err().contains("goes back"), "it is as it was");
+    }
 }
 
 #[test]

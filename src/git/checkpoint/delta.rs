@@ -58,7 +58,7 @@ impl Checkpoints<'_> {
         let is_in_moved =
             |path: &BString| turn.moved.iter().any(|it| is_at_or_below(path.as_bstr(), it.path.as_bstr()));
         delta.directories.retain(|path, _| !is_in_moved(path));
-        self.give_back(turn, before, &mut delta)?;
+        self.give_back(turn, (before, after), &mut delta)?;
         Ok(delta)
     }
 

@@ -9,6 +9,7 @@ pub mod delta;
 pub mod exposed;
 pub mod glance;
 pub mod merge;
+pub mod movers;
 pub mod opened;
 pub mod present;
 pub mod stats;

@@ -85,17 +85,27 @@ impl Stored<'_> {
         for step in self.steps_with_gaps(turn)? {
             let state = Objects::new(self.repo)
                 .tree_entry(self.tree, state_directory(turn, step, Side::Before).as_str().into())?;
-            let mut known =
-                state.map_or_else(|| Ok(BTreeMap::new()), |(_, state)| read_uncaptured(self.repo, state))?;
-            if !known.is_empty()
-                && let Some(last) = self.step_checkpoint(turn, step.saturating_sub(1), Side::After)?
-            {
-                // What calls had made, and somebody has saved something in.
-                known.retain(|path, _| before.skips(path) || !last.skips(path));
-            }
-            all.extend(known);
+            let found = state.map_or_else(|| Ok(BTreeMap::new()), |(_, state)| read_uncaptured(self.repo, state))?;
+            all.extend(self.uncaptured_of_others(turn, step, before, found)?);
         }
         Ok(all)
+    }
+
+    /// Of what a step found that is not captured, what others made, or changed of what was there before the turn.
+    pub fn uncaptured_of_others(
+        &self,
+        turn: u64,
+        step: u64,
+        before: &Checkpoint,
+        mut found: BTreeMap<BString, Uncaptured>,
+    ) -> Result<BTreeMap<BString, Uncaptured>> {
+        if !found.is_empty()
+            && let Some(last) = self.step_checkpoint(turn, step.saturating_sub(1), Side::After)?
+        {
+            // What calls had made, and somebody has saved something in.
+            found.retain(|path, _| before.skips(path) || !last.skips(path));
+        }
+        Ok(found)
     }
 
     /// The trees of a turn's steps, a hundred in each, by which hundred that is.

@@ -1,6 +1,6 @@
 //! Which file it is, whatever it is called: what was moved is known by this.
 
-use crate::git::repo::platform::born;
+use crate::git::repo::platform::{born, nanoseconds};
 use crate::git::worktree::Worktree;
 use crate::git::worktree::stat::{file_state, mode_of, size_of};
 use crate::model::checkpoint::Uncaptured;
@@ -38,6 +38,8 @@ pub struct Identity {
     pub known: Uncaptured,
     /// When it was made, in nanoseconds since 1970, where the file system says so.
     pub born: Option<u64>,
+    /// When anything about it changed last, its name included, by the same clock.
+    pub changed: u64,
     /// The device that it is on.
     pub device: Dev,
     /// Whether it is a file that has another name too: to take one of them away loses nothing.
@@ -111,6 +113,7 @@ impl Worktree<'_> {
             _ => file_state(&stat),
         };
         let known = Uncaptured { file, mode: mode_of(&stat), state };
-        Some(Identity { known, born, device: stat.st_dev, linked: !is_directory && stat.st_nlink > 1 })
+        let changed = nanoseconds(stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or_default());
+        Some(Identity { known, born, changed, device: stat.st_dev, linked: !is_directory && stat.st_nlink > 1 })
     }
 }

@@ -780,9 +780,21 @@ pub fn tells_all(turn: &Turn) -> bool {
 /// Whether what changed after a turn's last call is not its agents', but for files that calls name which ended nowhere: all of
 /// them tell of each call, and of each other one it is known what it changed.
 pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
+    let is_known = !is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()));
+    Ok(is_known && is_all_told(repo, timeline, turn, told)?)
+}
+
+/// Whether what came while none of these calls was in flight is not its agents': all of them tell of each call, and none has left
+/// anything at work.
+pub fn are_gaps_users(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
+    Ok(!told.iter().any(|call| call.goes_on) && is_all_told(repo, timeline, turn, told)?)
+}
+
+/// Whether all at work in a turn tell of each call of theirs.
+fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
     let parts = &turn.origin.parts;
     let has_called = |part: &&Participant| told.iter().any(|call| call.session == part.session);
-    if !tells_all(turn) || is_any_at_large(repo, told.iter().filter(|call| call.is_unknown())) {
+    if !tells_all(turn) {
         return Ok(false);
     }
     for part in parts {

@@ -444,11 +444,16 @@ pub const BOTH: &str = "or pass --edits=overwrite, which takes out both; redo br
 
 /// Refuses to go back over a turn where that takes what the user saved in it, with what its calls wrote, out of these files.
 pub fn check_apart(turn: &Turn, changed: impl Iterator<Item = BString>, hint: &str) -> Result<(), Refusal> {
-    let (paths, rest): (Vec<BString>, Vec<BString>) = changed.partition(|path| has_both(turn, path));
+    let (paths, mut rest): (Vec<BString>, Vec<BString>) = changed.partition(|path| has_both(turn, path));
     let Some(path) = paths.first() else { return Ok(()) };
+    // What goes back under another name goes with that.
+    let names = paths.iter().flat_map(|path| turn.other_names(path.as_bstr())).filter(|name| !paths.contains(name));
+    let names: BTreeSet<BString> = names.collect();
+    rest.retain(|path| !names.contains(path));
     let path = in_quotes(path.as_bstr());
     let message = format!("{path} has what you saved during turn {} beside what its calls wrote", turn.turn);
-    let others = paths.iter().map(|path| shell_word([b":(top,exclude,literal)", path.as_slice()].concat()));
+    let others =
+        paths.iter().chain(&names).map(|path| shell_word([b":(top,exclude,literal)", path.as_slice()].concat()));
     let others = others.collect::<Vec<_>>().join(" ");
     let them = if paths.len() == 1 { "it" } else { "them" };
     let leave = format!("run 'oxundo undo --only {} -- :/ {others}' to take out all but {them}", turn.turn);

@@ -2,24 +2,25 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::{Before, Capture};
-use crate::git::checkpoint::uncaptured::End;
+use crate::git::checkpoint::movers::{End, MOST};
 use crate::git::index::Index;
 use crate::git::scan::ignore::rules_of;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::identity::Identity;
 use crate::model::bytes::exact;
-use crate::model::call::is_between;
-use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::call::{ToolCall, is_between};
+use crate::model::checkpoint::{Checkpoint, Delta, Uncaptured};
+use crate::model::path::up_from;
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
-use crate::ops::turn::gaps::is_users_end;
+use crate::ops::turn::gaps::{are_gaps_users, is_users_end};
 use crate::ops::turn::meanwhile::{Ends, Theirs};
 use crate::ops::turn::{branches, calls, goal_with_dirty_commit, with_dirty_commit};
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// What an open turn has changed so far.
@@ -99,7 +100,9 @@ impl Since {
         let checkpoints = Checkpoints::new(view.repo);
         let Capture { ignored, checkpoint, index, .. } = &self.capture;
         let between = &view.timeline.uncaptured_between(turn.turn, &self.before)?;
-        let end = End { ignored, skipped: &checkpoint.skipped, index, between };
+        let told = calls::in_open_turn(view.repo);
+        let calls = are_gaps_users(view.repo, &view.timeline, turn, &told)?.then_some(&*told);
+        let end = End { ignored, skipped: &checkpoint.skipped, index, between, calls };
         let moves = checkpoints.moves(turn, &self.before, changed, end)?;
         (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);
         turn.came.extend(self.made.clone());
@@ -110,6 +113,37 @@ impl Since {
         }
         turn.brought.clear();
         Ok(())
+    }
+
+    /// What is ignored that somebody has made between the turn's calls, or saved by a rename, and no step has found yet: a call may give
+    /// it another name.
+    pub fn ignored_between(
+        &self,
+        view: &View<'_>,
+        turn: &Turn,
+        told: &[ToolCall],
+    ) -> Result<BTreeMap<BString, Uncaptured>> {
+        let worktree = Worktree::new(view.repo);
+        let (device, known) = (worktree.local_device(), &self.before.uncaptured);
+        let began: HashSet<&str> = known.values().map(|known| known.file.as_str()).collect();
+        let is_theirs = |found: &Identity| {
+            let is_since = Some(found.device) == device && turn.began.is_some_and(|began| found.changed >= began);
+            is_since && is_between(told, found.changed) && !began.contains(found.known.file.as_str())
+        };
+        let identity =
+            |path: &BString| Some((path.clone(), worktree.identity(path.as_bstr()).filter(is_theirs)?.known));
+        let mut new: BTreeMap<BString, Uncaptured> =
+            self.capture.ignored.iter().take(MOST).filter_map(identity).collect();
+        if !new.is_empty() {
+            let found = view.timeline.uncaptured_between(turn.turn, &self.before)?;
+            let known: HashSet<&str> =
+                began.into_iter().chain(found.values().map(|found| found.file.as_str())).collect();
+            let is_known =
+                |path: &BStr| worktree.identity(path).is_some_and(|it| known.contains(it.known.file.as_str()));
+            // What is in something that a call has moved has come along.
+            new.retain(|path, _| !up_from(path.as_bstr()).any(is_known));
+        }
+        Ok(new)
     }
 
     /// Finds out what of it is the user's. Tells whether that is all.
@@ -160,7 +194,9 @@ fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn) -> Result<()> {
         // Another machine may have a clock of its own.
         let device = worktree.local_device();
         let is_local = |found: &Identity| Some(found.device) == device;
-        let born = |path: &String| worktree.identity(exact::decode(path)?.as_bstr()).filter(is_local)?.born;
+        let found = |path: &String| worktree.identity(exact::decode(path)?.as_bstr()).filter(is_local);
+        // What came from elsewhere may have been made between calls, and one has moved it.
+        let born = |path: &String| found(path)?.born.filter(|_| !turn.came.contains_key(path));
         let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(&told, born);
         turn.placed.retain(|path, _| !born(path).is_some_and(is_theirs));
     }

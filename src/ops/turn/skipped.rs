@@ -1,7 +1,9 @@
 //! Warnings about what a turn does not capture or commit.
 
 use crate::git::checkpoint::capture::Capture;
+use crate::git::scan::nested::own_part;
 use crate::git::timeline::stored::Side;
+use crate::git::worktree::identity::is_directory;
 use crate::model::bytes::{exact, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
 use crate::model::plan::Plan;
@@ -103,7 +105,7 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
     let older = turn.came.iter().filter(|(_, old)| old.is_none());
     for path in older.filter_map(|(path, _)| exact::decode(path)) {
         view.warn(format!(
-            "{} is older than the turn, which moved it there: undo leaves it",
+            "{} was not made by the turn, which moved it there: undo leaves it",
             in_quotes(path.as_bstr())
         ));
     }
@@ -128,6 +130,33 @@ pub fn warn_of_overwritten<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t 
                 "{path} does not come back: it was not captured, and turn {} moved another there",
                 turn.turn
             ));
+        }
+    }
+}
+
+/// Warns of what was not captured, and these turns moved and changed: nothing has what it was, and it goes back as it is.
+pub fn warn_of_changed<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan) {
+    for turn in turns {
+        let goes_back = |old: &BString| plan.aside.iter().any(|aside| !aside.out && aside.path == *old);
+        let moved: Vec<(BString, BString)> = turn.moves().filter(|(_, old)| goes_back(old)).collect();
+        let state = |side| view.timeline.checkpoint(turn.turn, side).ok();
+        // A record that cannot be read is told of where it is needed.
+        let Some((before, after)) = moved.first().and_then(|_| state(Side::Before).zip(state(Side::After))) else {
+            continue;
+        };
+        let between = view.timeline.uncaptured_between(turn.turn, &before).unwrap_or_default();
+        for (new, old) in moved {
+            let was = between.get(&old).or_else(|| before.uncaptured.get(&old)).and_then(|was| was.state.as_deref());
+            let skipped = after.skipped.iter().find(|now| now.path == new).and_then(|now| now.state.as_deref());
+            let now = skipped.or_else(|| turn.placed.get(&exact::encode(&new))?.as_deref());
+            if let (Some(was), Some(now)) = (was.filter(|was| !is_directory(was)), now)
+                && own_part(was) != own_part(now)
+            {
+                let (path, turn) = (in_quotes(old.as_bstr()), turn.turn);
+                view.warn(format!(
+                    "{path} goes back as turn {turn} left it: it was not captured, and was changed meanwhile"
+                ));
+            }
         }
     }
 }

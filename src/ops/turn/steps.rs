@@ -17,7 +17,7 @@ use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
-use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry};
+use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::plan::{Op, Plan};
 use crate::model::pointers::Pointers;
@@ -27,6 +27,7 @@ use crate::model::turn::{Brought, FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
+use crate::ops::turn::gaps::are_gaps_users;
 use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
 use crate::ops::turn::running::left_running;
 use crate::ops::turn::since::Since;
@@ -104,14 +105,18 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
 
 /// The state that a call finds, as it is kept, where somebody has changed anything since the last step, or led HEAD or a branch.
 fn state_found(view: &View<'_>, turn: &Turn, last: &Checkpoint, told: &[ToolCall]) -> Result<Option<ObjectId>> {
-    let mut now = but_for_unknown(view, Since::look_within(view, turn)?.into_state(), last, told)?;
+    let since = Since::look_within(view, turn)?;
+    let ignored = since.ignored_between(view, turn, told)?;
+    let mut now = but_for_unknown(view, since.into_state(), last, told)?;
     let checkpoints = Checkpoints::new(view.repo);
     let is_all_known = Pointers::are_of_both(last, &now) && checkpoints.work_between(last, &now)?.is_empty();
     // A call may give it another name.
     let beyond = [checkpoints.new_beyond_limits(last, &now)?, touched_beyond_limits(last, &now)].concat();
     let beyond: Vec<BString> = beyond.into_iter().map(|skipped| skipped.path.clone()).collect();
+    let is_all_known = is_all_known && beyond.is_empty() && ignored.is_empty();
     now.uncaptured = checkpoints.identities(beyond.iter().map(|path| path.as_bstr()));
-    if is_all_known && beyond.is_empty() { Ok(None) } else { Ok(Some(checkpoints.write_checkpoint(&now)?)) }
+    now.uncaptured.extend(ignored);
+    if is_all_known { Ok(None) } else { Ok(Some(checkpoints.write_checkpoint(&now)?)) }
 }
 
 /// How often what a call finds is looked at, where others end meanwhile: an end waits for nobody.
@@ -468,7 +473,9 @@ fn put(
     let before = seen.before.as_ref().unwrap_or(last);
     let delta = checkpoints.delta(turn, before, &seen.after)?;
     // What a call has saved in something beyond the limits is not the user's, though no record has it.
-    let is_nothing = delta.is_empty() && touched_beyond_limits(before, &seen.after).is_empty();
+    let is_nothing = delta.is_empty()
+        && touched_beyond_limits(before, &seen.after).is_empty()
+        && !checkpoints.has_taken_any(&before.uncaptured);
     // What was found is not the work of another call of which nothing tells the end.
     let unknown = told.iter().filter(|other| other.told != call.told && other.is_unknown());
     let is_open = match Reach::of(locked.repo, &call.tool) {
@@ -504,11 +511,20 @@ fn put(
     write(locked, (&step, &files), Some(&delta).filter(|_| !seen.is_named), start, seen)
 }
 
-/// What the turn's calls have moved from where it was not captured, after one that changed this.
-fn brought(view: &View<'_>, turn: &Turn, delta: &Delta) -> Result<BTreeMap<String, Brought>> {
+/// What the turn's calls have moved from where it was not captured, after one that changed this. `found` is what others had made before
+/// that one.
+fn brought(
+    view: &View<'_>,
+    turn: &Turn,
+    (step, found): (u64, BTreeMap<BString, Uncaptured>),
+    delta: &Delta,
+) -> Result<BTreeMap<String, Brought>> {
     let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
     let between = view.timeline.uncaptured_between(turn.turn, &before)?;
-    Checkpoints::new(view.repo).brought(turn, &before, between, delta)
+    let found = view.timeline.uncaptured_of_others(turn.turn, step, &before, found)?;
+    let told = calls::in_open_turn(view.repo);
+    let calls = are_gaps_users(view.repo, &view.timeline, turn, &told)?.then_some(&*told);
+    Checkpoints::new(view.repo).brought(turn, &before, (between, found), (delta, calls))
 }
 
 /// Records what has changed since the last step as one that no hook tells of; the files that are being written are as they were
@@ -588,7 +604,8 @@ fn write(
     if let Some(delta) = changed.filter(|delta| !delta.files.is_empty() || !delta.aside.is_empty())
         && let Some(turn) = locked.open_turn()?
     {
-        let brought = brought(locked, &turn, delta)?;
+        let found = seen.before.as_ref().map(|before| before.uncaptured.clone()).unwrap_or_default();
+        let brought = brought(locked, &turn, (step.step, found), delta)?;
         if turn.brought != brought {
             update.put_turn(&Turn { brought, ..turn })?;
         }
