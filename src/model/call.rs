@@ -441,10 +441,14 @@ pub fn first_unknown(told: &[ToolCall]) -> Option<u64> {
     unknown.map(|call| call.clock.unwrap_or_default()).min()
 }
 
-/// Whether none of all calls was in flight at a time of the clock of files.
+/// How far the time of a file may be ahead of the clock of files, in nanoseconds: a system may give one that was looked at a finer time,
+/// and no later change an earlier one, until that clock ticks.
+const TICK: u64 = 10_000_000;
+
+/// Whether none of all calls was in flight at a time that a file has.
 pub fn is_between(told: &[ToolCall], time: u64) -> bool {
-    told.iter()
-        .all(|call| call.clock.is_some_and(|began| time < began) || call.clock_over.is_some_and(|over| time > over))
+    let is_over = |over: u64| time > over.saturating_add(TICK);
+    told.iter().all(|call| call.clock.is_some_and(|began| time < began) || call.clock_over.is_some_and(is_over))
 }
 
 /// Which index was looked at last as a whole.
@@ -514,6 +518,16 @@ mod tests {
             mark("s", "Bash", Some("9"), "e", true),
         ];
         assert_eq!(ends(marks), [None, Some("d".to_owned()), None]);
+    }
+
+    #[test]
+    fn what_has_a_time_right_after_a_call_did_not_come_between_calls() {
+        let at = |time, ends| CallMark { clock: Some(time), ..mark("s", "Bash", Some("1"), "a", ends) };
+        let told = calls([at(100 * TICK, false), at(200 * TICK, true)]);
+        let is_between = |time| super::is_between(&told, time);
+        assert!(is_between(100 * TICK - 1) && is_between(201 * TICK + 1));
+        assert!(!is_between(100 * TICK) && !is_between(150 * TICK) && !is_between(201 * TICK));
+        assert!(!super::is_between(&calls([at(TICK, false)]), 300 * TICK), "it is in flight still");
     }
 
     #[test]
