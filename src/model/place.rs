@@ -13,6 +13,8 @@
 //!   at c3 again                           3 is done again
 //! ```
 //!
+//! A line of turns from which git took the branch away is kept as it was ([`crate::model::timeline::Timeline::left`]), and counts where HEAD comes back to it.
+//!
 //! What was recorded last is asked first ([`Recorded`]): the commits only say which turn's end is the nearest in HEAD's
 //! history ([`Found`]), not what was done with those that moved no ref.
 
@@ -23,6 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many turns the recorded line is followed down.
 const FAR: usize = 1024;
+
+/// In the middle of how many other lines HEAD is looked for, and how far from their ends.
+const MOST_LINES: usize = 8;
+const NEAR: usize = 64;
 
 /// How many turns of several lines are put above each other: below them it is the line of the newest.
 const MOST_JOINED: usize = 256;
@@ -40,6 +46,16 @@ pub struct Stack {
     /// The turns that stand above others than those above which they were made: HEAD's history has the turns of several lines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lifted: BTreeMap<u64, Lift>,
+}
+
+impl Stack {
+    /// As it was before the user took turns off with git, as far as that can be told.
+    pub fn before_by_hand(mut self) -> Self {
+        let taken = self.undone.iter().take_while(|turn| self.by_hand.contains(turn)).count();
+        self.top = self.undone.drain(..taken).next_back().or(self.top);
+        self.by_hand.retain(|turn| self.undone.contains(turn));
+        self
+    }
 }
 
 /// Where a turn stands that was made above another one.
@@ -103,8 +119,12 @@ pub struct Recorded {
     pub is_here: bool,
     /// What is recorded of the branch that HEAD is on.
     pub here: Option<Stack>,
-    /// What is recorded of other branches.
+    /// What is recorded of other branches, and of lines from which git took one away.
     pub others: Vec<Stack>,
+    /// Those lines, the last one first.
+    pub left: Vec<Stack>,
+    /// Whether git has put HEAD's branch where it was before.
+    pub comes_back: bool,
 }
 
 impl Recorded {
@@ -193,7 +213,7 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
     let own = recorded.own();
     if fits(last)? {
         // The branch has a line of its own; what stands above the same commit is the same on every branch that began below it.
-        let Some(own) = own else { return Ok(Place::of(last)) };
+        let Some(own) = own else { return with_by_hand(Place::of(last), recorded.comes_back, read) };
         let is_its = if base(own)? == base(last)? { part(own, last, read)? } else { fits(own)? };
         return Ok(Place::of(if is_its { own } else { last }));
     }
@@ -202,7 +222,20 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
     {
         return left_by_git(own, last, read);
     }
-    if let Some(place) = along(recorded, head, found, read)? {
+    let along = along(recorded, head, found, read)?;
+    if !along.as_ref().map_or(Ok(false), |place| begins_here(place, head, read))? {
+        for line in recorded.left.iter().filter(|_| recorded.comes_back) {
+            if line.top != base(line)? && fits(line)? {
+                return left_by_git(line, last, read);
+            }
+        }
+        for line in own.into_iter().chain(others).take(MOST_LINES) {
+            if let Some(top) = below_next(line, head, found, read)? {
+                return Ok(Place { top: Some(top), ..Place::default() });
+            }
+        }
+    }
+    if let Some(place) = along {
         return Ok(place);
     }
     for other in others {
@@ -211,6 +244,61 @@ pub fn decide(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>,
         }
     }
     Ok(Place { top: found.map(|found| found.turn), ..Place::default() })
+}
+
+/// A place to which git has brought HEAD back: what moved no ref and was taken off by hand comes with what it stands on.
+fn with_by_hand(mut place: Place, comes_back: bool, read: &Read<'_>) -> Result<Place> {
+    while let Some(next) = place.undone.first().copied().filter(|next| comes_back && place.by_hand.contains(next))
+        && !read(next)?.moved()
+    {
+        place.top = Some(next);
+        place.undone.remove(0);
+    }
+    Ok(Place::of(&place.to_stack()))
+}
+
+/// Whether the next turn to redo began where HEAD is.
+fn begins_here(place: &Place, head: Option<ObjectId>, read: &Read<'_>) -> Result<bool> {
+    place.undone.first().map_or(Ok(false), |next| Ok(read(*next)?.begins_at(head)))
+}
+
+/// Of a line on which a turn began where HEAD is, the last one below that, which moved no ref itself.
+fn below_next(line: &Stack, head: Option<ObjectId>, found: Option<Found>, read: &Read<'_>) -> Result<Option<u64>> {
+    let Some((Some(top), above)) = down_to(line.top, found, NEAR, read)? else { return Ok(None) };
+    let is_it = above.last().is_some_and(|next| next.begins_at(head)) && !read(top)?.moved();
+    Ok(is_it.then_some(top))
+}
+
+/// Goes down a line to the end that was found in HEAD's history: the last turn done there, and those above it, the last of the line first.
+fn down_to(
+    top: Option<u64>,
+    found: Option<Found>,
+    far: usize,
+    read: &Read<'_>,
+) -> Result<Option<(Option<u64>, Vec<Node>)>> {
+    let is_there = |node: &Node| {
+        found.is_some_and(|found| node.turn == found.turn || (node.moved() && node.to == Some(found.commit)))
+    };
+    let (mut above, mut at) = (Vec::new(), top);
+    while let Some(turn) = at {
+        let node = read(turn)?;
+        if is_there(&node) {
+            break;
+        }
+        if above.len() == far {
+            return Ok(None);
+        }
+        at = node.previous;
+        above.push(node);
+    }
+    if at.is_none() && found.is_some() {
+        return Ok(None);
+    }
+    // What moved no ref goes with the turn below it.
+    while let Some(node) = above.pop_if(|node| !node.moved()) {
+        at = Some(node.turn);
+    }
+    Ok(Some((at, above)))
 }
 
 /// A place on another line than the one walked last: which of its undone turns were done there until git took HEAD away.
@@ -258,30 +346,9 @@ fn along(recorded: &Recorded, head: Option<ObjectId>, found: Option<Found>, read
     {
         let undone = last.undone[at + 1..].to_vec();
         let place = Place { top: Some(found.turn), undone, by_hand: last.by_hand.clone() };
-        return Ok(Some(Place::of(&place.to_stack())));
+        return with_by_hand(place, true, read).map(Some);
     }
-    let is_there = |node: &Node| {
-        found.is_some_and(|found| node.turn == found.turn || (node.moved() && node.to == Some(found.commit)))
-    };
-    let (mut above, mut at) = (Vec::new(), last.top);
-    while let Some(turn) = at {
-        let node = read(turn)?;
-        if is_there(&node) {
-            break;
-        }
-        if above.len() == FAR {
-            return Ok(None);
-        }
-        at = node.previous;
-        above.push(node);
-    }
-    if at.is_none() && found.is_some() {
-        return Ok(None);
-    }
-    // What moved no ref goes with the turn below it.
-    while let Some(node) = above.pop_if(|node| !node.moved()) {
-        at = Some(node.turn);
-    }
+    let Some((at, above)) = down_to(last.top, found, FAR, read)? else { return Ok(None) };
     // On a branch where no turn was ever made, and that only shares older history with this line, none was undone.
     let is_by_hand = found.is_some() || recorded.is_here || above.last().is_some_and(|next| next.begins_at(head));
     if !is_by_hand {
@@ -323,6 +390,20 @@ mod tests {
         ObjectId::from_bytes_or_panic(&[n; 20])
     }
 
+    #[test]
+    fn what_the_user_took_off_with_git_was_done_before_that() {
+        let line = |top, undone: &[u64], by_hand: &[u64]| Stack {
+            top,
+            undone: undone.to_vec(),
+            by_hand: by_hand.iter().copied().collect(),
+            ..Stack::default()
+        };
+        assert_eq!(line(None, &[1, 2], &[1, 2]).before_by_hand(), line(Some(2), &[], &[]));
+        assert_eq!(line(Some(1), &[2, 3], &[2]).before_by_hand(), line(Some(2), &[3], &[]));
+        assert_eq!(line(Some(1), &[2, 3], &[3]).before_by_hand(), line(Some(1), &[2, 3], &[3]));
+        assert_eq!(line(Some(1), &[], &[]).before_by_hand(), line(Some(1), &[], &[]));
+    }
+
     /// 1 and 2 moved HEAD, 3 did not, 4 did; 5 moved HEAD from where 2 had left it; 6 stands above 5.
     fn read(turn: u64) -> Result<Node> {
         let node = |previous, from, to| Node {
@@ -348,11 +429,11 @@ mod tests {
     }
 
     fn on_its_branch(last: Stack) -> Recorded {
-        Recorded { here: Some(last.clone()), last, is_here: true, others: Vec::new() }
+        Recorded { here: Some(last.clone()), last, is_here: true, others: Vec::new(), ..Recorded::default() }
     }
 
     fn on_another(last: Stack, here: Option<Stack>) -> Recorded {
-        Recorded { last, is_here: false, here, others: Vec::new() }
+        Recorded { last, is_here: false, here, others: Vec::new(), ..Recorded::default() }
     }
 
     /// The last turn done, those undone, and how many of them by hand.

@@ -22,6 +22,9 @@ pub const VERSION: u32 = 2;
 /// Of how many turns of a branch it is written that they stand above others than they were made on, the newest.
 const MOST_LIFTED: usize = 512;
 
+/// Of how many lines of turns it is kept that git took a branch away from them, the last.
+const MOST_LEFT: usize = 16;
+
 /// Where HEAD was when the timeline was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
@@ -65,6 +68,9 @@ pub struct Timeline {
     pub open: Option<u64>,
     /// By the full name of the branch, or `HEAD` when detached.
     pub stacks: BTreeMap<String, Stack>,
+    /// The lines of turns from which git took a branch away, the last one at the end: HEAD may come back to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Stack>,
     /// Where HEAD was when this was written; older releases did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Standing>,
@@ -106,6 +112,7 @@ impl Default for Timeline {
             next_rescue: 1,
             open: None,
             stacks: BTreeMap::new(),
+            left: Vec::new(),
             at: None,
             usual_modes: None,
             named: BTreeMap::new(),
@@ -150,9 +157,17 @@ impl Timeline {
             None => newest().unwrap_or(name),
         };
         let others = self.stacks.iter().filter(|(other, _)| *other != name && *other != last);
-        let mut others: Vec<Stack> = others.map(|(_, stack)| stack.clone()).collect();
+        let left = self.left.iter().rev().cloned().collect();
+        let mut others: Vec<Stack> = others.map(|(_, stack)| stack).chain(&self.left).cloned().collect();
         others.sort_by_key(|stack| std::cmp::Reverse(stack.top));
-        Recorded { last: self.stack(last), is_here: last == name, here: self.stacks.get(name).cloned(), others }
+        Recorded {
+            last: self.stack(last),
+            is_here: last == name,
+            here: self.stacks.get(name).cloned(),
+            others,
+            left,
+            comes_back: false,
+        }
     }
 
     /// HEAD stands here now, and this is done and undone.
@@ -163,6 +178,7 @@ impl Timeline {
         }
         self.stacks.insert(head.stack().to_owned(), Stack { lifted, ..place.to_stack() });
         self.tidy();
+        self.left.retain(|left| left.top != place.top);
         let at = || Standing { stack: head.stack().to_owned(), commit: head.commit };
         self.at = (!self.stacks.is_empty()).then(at);
     }
@@ -172,9 +188,16 @@ impl Timeline {
         (self.lifted, self.found) = (BTreeMap::new(), None);
     }
 
+    /// Git has taken a branch away from this line of turns.
+    pub fn leave(&mut self, line: Stack) {
+        self.left.retain(|left| left.top != line.top);
+        self.left.push(line);
+        self.left.drain(..self.left.len().saturating_sub(MOST_LEFT));
+    }
+
     /// What stands above a commit has changed, and that goes for every branch that is there.
     pub fn stand_everywhere(&mut self, was: &Place, now: &Place) {
-        for stack in self.stacks.values_mut().filter(|stack| stack.top == was.top) {
+        for stack in self.stacks.values_mut().chain(&mut self.left).filter(|stack| stack.top == was.top) {
             if stack.undone == was.undone {
                 *stack = Stack { lifted: std::mem::take(&mut stack.lifted), ..now.to_stack() };
             }
@@ -184,7 +207,7 @@ impl Timeline {
 
     /// The turns that have gone up with HEAD, of each branch.
     pub fn all_lifted(&mut self) -> impl Iterator<Item = &mut BTreeMap<u64, Lift>> {
-        self.stacks.values_mut().map(|stack| &mut stack.lifted).chain([&mut self.lifted])
+        self.stacks.values_mut().chain(&mut self.left).map(|stack| &mut stack.lifted).chain([&mut self.lifted])
     }
 
     /// Keeps a commit alive.
@@ -336,6 +359,23 @@ mod tests {
         timeline.stand_everywhere(&place(2, &[]), &place(1, &[2]));
         assert_eq!(timeline.stack("refs/heads/main"), Stack { top: Some(1), undone: vec![2], ..Stack::default() });
         assert_eq!(timeline.stack("refs/heads/other").top, Some(3));
+    }
+
+    #[test]
+    fn of_the_lines_that_git_left_the_last_are_kept_until_head_is_there_again() {
+        let mut timeline = Timeline::default();
+        timeline.stand(&head("main", 1), &place(20, &[]));
+        for top in (1..=17).chain([5]) {
+            timeline.leave(Stack { top: Some(top), ..Stack::default() });
+        }
+        let left = |timeline: &Timeline| timeline.left.iter().filter_map(|line| line.top).collect::<Vec<_>>();
+        assert_eq!(left(&timeline), (2..5).chain(6..18).chain([5]).collect::<Vec<_>>());
+        assert_eq!(timeline.recorded(&head("main", 1)).others.len(), 16);
+        timeline.stand(&head("main", 2), &place(5, &[]));
+        assert_eq!(left(&timeline), (2..5).chain(6..18).collect::<Vec<_>>());
+        timeline.stand_everywhere(&place(17, &[]), &place(16, &[17]));
+        let last = timeline.left.last().expect("it is kept");
+        assert_eq!((last.top, &last.undone[..]), (Some(16), &[17][..]));
     }
 
     #[test]

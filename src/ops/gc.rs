@@ -7,6 +7,7 @@ use crate::git::timeline::Timelines;
 use crate::model::bytes::{in_quotes, size};
 use crate::model::expiry::{self, Expiry, NEWEST};
 use crate::model::plan::{Op, Plan};
+use crate::model::timeline::Timeline;
 use crate::model::turn::Turn;
 use crate::ops::locked::Locked;
 use crate::ops::removed::{self, RemovedWorktree};
@@ -50,7 +51,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let drops = effort == Effort::DropUser;
     let only = if drops { BTreeSet::new() } else { only_copies(view, &turns, by_age, most)? };
     let is_held = |turn: &Turn| only.contains(&turn.turn);
-    let mut expiry = expiry::expiry(&timeline.state, &turns, by_age, is_held);
+    let mut expiry = expiry::expiry(&with_place(view), &turns, by_age, is_held);
     let aside = Timelines::new(view.repo).aside()?;
     // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
     let taken = Timelines::new(view.repo).space()?;
@@ -97,6 +98,16 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     Ok(Collection { turns, expiry, rescues, removed, limit, drops, freed, held, released, taken })
 }
 
+/// The timeline's state, and in it the turns of the line that HEAD is on, whether git has put it there or oxundo.
+fn with_place(view: &View<'_>) -> Timeline {
+    let mut state = view.timeline.state.clone();
+    // What cannot be read is said where it is needed. No branch has this name.
+    if let Ok(place) = view.place() {
+        state.stacks.insert(String::new(), place.to_stack());
+    }
+    state
+}
+
 /// Of a worktree that is gone nobody can ask whether it is still the only copy.
 fn may_hold(drops: bool) -> impl Fn(&Turn) -> bool {
     move |turn| !drops && turn.is_only_copy()
@@ -130,7 +141,7 @@ fn within(
     is_held: impl Fn(&Turn) -> bool,
     excess: u64,
 ) -> Result<Expiry> {
-    let state = &view.timeline.state;
+    let state = &with_place(view);
     let all: Vec<u64> = expiry::expiry(state, turns, |_| true, &is_held).expired.into_iter().collect();
     let aside = Timelines::new(view.repo).aside()?;
     let oldest = |number: usize| {

@@ -4,11 +4,12 @@
 use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::refs::Refs;
-use crate::git::refs::evidence::Was;
+use crate::git::refs::evidence::{Reset, Was};
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::model::checkpoint::Head;
 use crate::model::place::{Found, Lift, Node, Place, Recorded, Stack, base_of, decide, end_below, joined};
+use crate::model::timeline::Timeline;
 use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
@@ -18,6 +19,9 @@ use std::collections::{BTreeSet, HashSet};
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
+
+/// How many turns are gone down from one to see whether another is below it.
+const FAR: usize = 1024;
 
 /// How many turns of the recorded line are looked at for commits that were rewritten or copied.
 const NEAR_TURNS: usize = 32;
@@ -54,6 +58,27 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
         timeline.state.lifted.insert(turn, Lift { previous, depth });
     }
     Ok(())
+}
+
+/// Before it is written that a branch stands here: the line of turns from which git has taken it away is kept, with what moved no ref
+/// on it.
+pub fn keep_line(timeline: &Stored<'_>, state: &mut Timeline, head: &Head, place: &Place) -> Result<()> {
+    let line = timeline.state.stack(head.stack()).before_by_hand();
+    let Some(top) = line.top else { return Ok(()) };
+    if place.top != Some(top) && !place.undone.contains(&top) && !is_below(timeline, top, place.top)? {
+        state.leave(line);
+    }
+    Ok(())
+}
+
+/// Whether a turn is below another one, as far as anybody goes.
+fn is_below(timeline: &Stored<'_>, turn: u64, above: Option<u64>) -> Result<bool> {
+    let mut at = above;
+    for _ in 0..FAR {
+        let Some(above) = at.filter(|above| *above > turn) else { break };
+        at = timeline.require_turn(above)?.previous;
+    }
+    Ok(at == Some(turn))
 }
 
 /// The lines of turns that HEAD's history has.
@@ -226,7 +251,7 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
     if state.stacks.is_empty() {
         return Ok(Place::default());
     }
-    let recorded = state.recorded(head);
+    let mut recorded = state.recorded(head);
     let is_open = state.open.is_some() && state.at.is_some();
     if is_open || (recorded.is_here && is_where_recorded(timeline, &recorded, head)?) {
         return Ok(Place::of(&recorded.last));
@@ -236,6 +261,12 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
         (_, Some(commit)) => nearest(repo, timeline, &recorded, head, commit)?,
         _ => None,
     };
+    if let Some(at) = state.at.as_ref().and_then(|at| at.commit)
+        && !(recorded.left.is_empty() && recorded.last.by_hand.is_empty())
+    {
+        let resets = Refs::new(repo).resets_since(head.stack(), at);
+        recorded.comes_back = resets.last().is_some_and(|reset| reset.goes_back);
+    }
     let mut place = decide(&recorded, head.commit, found, &|turn| timeline.node(turn))?;
     if place.undone.is_empty() {
         let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| Some(lift.previous) >= place.top);
@@ -481,6 +512,11 @@ impl End {
 fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recorded, head: &Head) -> Result<bool> {
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
+    if let Some(was) = at.commit.filter(|_| recorded.is_here) {
+        let made_at = recorded.last.top.map(|top| timeline.node(top)).transpose()?.and_then(|top| top.to);
+        let resets = refs.resets_since(&at.stack, was);
+        return Ok(!is_put_elsewhere(objects, &resets, made_at.unwrap_or(was), commit)?);
+    }
     let is_renamed = |was| refs.was_called(head.stack(), &at.stack, &Was::at(was));
     if recorded.is_here || at.commit.is_some_and(is_renamed) {
         return Ok(true);
@@ -492,6 +528,19 @@ fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recor
     // The branch may have gone elsewhere since.
     let left = at.commit.filter(|_| !comes_along).and_then(|was| refs.left_at(&at.stack, was));
     Ok(comes_along || left.map_or(Ok(false), |left| objects.is_ancestor(left, commit))?)
+}
+
+/// Whether one of these resets has put a branch on another line than what the user had committed upon this commit, and it has stayed there:
+/// what moved no ref upon that may be in what was committed.
+fn is_put_elsewhere(objects: &Objects<'_>, resets: &[Reset], made_at: ObjectId, now: ObjectId) -> Result<bool> {
+    for Reset { from, to, .. } in resets.iter().copied() {
+        let is_above = from != made_at && objects.is_ancestor(made_at, from)?;
+        // Who only goes back, goes on from there.
+        if is_above && !objects.is_ancestor(to, from)? && !objects.is_ancestor(from, now)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The ends of all recorded turns that are near, the newest first.

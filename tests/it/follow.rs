@@ -796,6 +796,113 @@ fn a_ghost_turn_stays_the_last_one_done_where_another_lines_turn_is_picked() {
 }
 
 #[test]
+fn a_line_of_turns_from_which_git_took_the_branch_away_is_as_it_was_where_it_comes_back() {
+    // On another line; what moved no ref is committed by the user.
+    let on_another = "git switch -qc other; oxundo run -- sh -c 'echo one >one.txt'; git switch -q main; \
+        oxundo run -- sh -c 'echo two >two.txt'; oxundo run --ghost -- sh -c 'echo new >new.txt'; \
+        git add -A; git commit -qm own; git branch was; git reset -q --hard other; git branch left";
+    // Below all turns.
+    let below_all = "oxundo run -- sh -c 'echo two >two.txt'; oxundo run --ghost -- sh -c 'echo new >new.txt'; \
+        git add -A; git commit -qm own; git branch was; git reset -q --hard HEAD~2; git branch left";
+    let between = [
+        "oxundo undo; oxundo redo",
+        "oxundo run -- sh -c 'echo 4 >4.txt'",
+        "oxundo run --ghost -- sh -c 'echo 4 >4.txt'; git add -A; git commit -qm 4",
+        "oxundo run --ghost -- sh -c 'echo 4 >4.txt'; rm 4.txt; oxundo run -- sh -c 'echo 5 >5.txt'; oxundo gc",
+    ];
+    for (begun, last) in [(on_another, 3), (below_all, 2)] {
+        // Below all turns there is nothing to undo.
+        for between in between.iter().skip(usize::from(begun == below_all)) {
+            let repo = Sandbox::new();
+            repo.sh(begun);
+            repo.sh(between);
+            repo.sh("git reset -q --hard was");
+            let told = told(&repo);
+            assert_eq!(told[..2], [format!("{last} done"), format!("{} done", last - 1)], "{between}");
+            let after = repo.state();
+            assert_eq!(repo.json(["undo"]).1["undone"], serde_json::json!([last]), "{between}");
+            repo.assert_absent("new.txt", "undone");
+            repo.redo();
+            repo.state().assert_is(&after, "redone");
+            // What was undone there is so when it comes back the next time.
+            repo.undo();
+            repo.sh("git reset -q --hard left; oxundo run -- sh -c 'echo 6 >6.txt'; git reset -q --hard was");
+            assert_eq!(self::told(&repo)[..2], [format!("{last} undone"), format!("{} done", last - 1)], "{between}");
+            repo.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn a_line_is_as_it_was_in_its_middle_too() {
+    for (branch, back) in [("git reset -q --hard", "git reset -q --hard"), ("git switch -qc other", "git switch -q")] {
+        let repo = Sandbox::new();
+        repo.sh("oxundo run -- sh -c 'echo 1 >1.txt'; git branch below");
+        repo.agent("echo 2 >2.txt");
+        repo.sh(&format!("git branch second; {branch} below"));
+        repo.turn(Mode::Ghost, "echo 3 >3.txt");
+        repo.sh("git add -A; git commit -qm own; git branch middle");
+        repo.agent("echo 4 >4.txt");
+        repo.sh(&format!("{back} second; oxundo undo; oxundo redo; {back} middle"));
+        assert_eq!(told(&repo), ["4 undone", "3 done", "1 done"], "{branch}");
+        repo.json(["undo", "--revert"]);
+        assert!(repo.exists("1.txt") && !repo.exists("3.txt"), "the last one is taken out");
+    }
+}
+
+#[test]
+fn a_ghost_turn_whose_work_was_reset_away_does_not_go_along() {
+    let repo = Sandbox::new();
+    repo.agent("echo 1 >1.txt");
+    repo.sh("git branch below");
+    repo.agent("echo 2 >2.txt");
+    repo.turn(Mode::Ghost, "echo 3 >3.txt");
+    repo.sh("git add -A; git commit -qm own; git branch one; git reset -q --hard below");
+    repo.turn(Mode::Ghost, "echo 4 >4.txt");
+    repo.sh("git add -A; git commit -qm own; git branch other");
+    for _ in 0..2 {
+        repo.sh("git reset -q --hard one");
+        assert_eq!(told(&repo), ["3 done", "2 done", "1 done"]);
+        repo.sh("oxundo undo; oxundo redo; git reset -q --hard other");
+        assert_eq!(told(&repo), ["4 done", "1 done"]);
+        repo.sh("oxundo undo; oxundo redo");
+    }
+    // Who goes back and commits anew, goes on.
+    repo.sh("git reset -q --soft HEAD~1; git commit -qm anew");
+    assert_eq!(told(&repo), ["4 done", "1 done"]);
+    repo.assert_sound();
+}
+
+#[test]
+fn what_the_user_took_off_by_hand_comes_back_with_what_it_stands_on() {
+    for between in ["oxundo undo; oxundo redo", "oxundo redo", "oxundo describe 1 -m x"] {
+        let repo = Sandbox::new();
+        repo.sh("oxundo run -- sh -c 'echo 1 >1.txt'; git branch below");
+        repo.agent("echo 2 >2.txt");
+        repo.turn(Mode::Ghost, "echo 3 >3.txt");
+        repo.sh("git add -A; git commit -qm own; git branch own; git reset -q --hard below");
+        repo.sh(&format!("{between}; git reset -q --hard own"));
+        assert_eq!(told(&repo), ["3 done", "2 done", "1 done"], "{between}");
+        // What oxundo has undone is so.
+        repo.sh("oxundo undo; git reset -q --hard below; oxundo undo; oxundo redo; git checkout -q -- .; git reset -q --hard own");
+        assert_eq!(told(&repo), ["3 undone", "2 done", "1 done"], "{between}");
+    }
+}
+
+#[test]
+fn no_turn_expires_that_is_done_where_git_has_put_head() {
+    for back in ["git reset -q --hard here", "git checkout -q here^0", "git switch -q here"] {
+        let repo = Sandbox::new();
+        repo.sh("oxundo run -- sh -c 'echo 1 >1.txt'; oxundo run -- sh -c 'echo 2 >2.txt'; git branch here; git reset -q --hard HEAD~2");
+        repo.agent("echo 3 >3.txt");
+        repo.sh(&format!("{back}; oxundo gc --keep 0s"));
+        assert_eq!(told(&repo)[..2], ["2 done", "1 done"], "{back}");
+        repo.json(["undo", "--steps", "2"]);
+        repo.assert_absent("1.txt", "it is undone");
+    }
+}
+
+#[test]
 fn what_is_undone_and_moved_no_ref_is_redone_above_what_history_gained() {
     for ghosts in [1, 2] {
         let repo = with_older();

@@ -29,6 +29,9 @@ const COPIED: &[u8] = b"Branch: copied ";
 /// How it begins where HEAD goes to another branch.
 const LEAVING: &[u8] = b"checkout: moving from ";
 
+/// How they begin where it puts a branch elsewhere.
+const RESET: [&[u8]; 2] = [b"reset: ", b"branch: Reset to "];
+
 /// How oxundo's own messages begin.
 const OWN: &[u8] = b"oxundo: ";
 
@@ -52,6 +55,17 @@ pub struct Recorded<'a> {
     pub ended: i64,
     /// The last lines, at its end, of all reflogs that were written in it; older records do not have them.
     pub lines: Option<&'a BTreeMap<String, String>>,
+}
+
+/// A reset of a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct Reset {
+    /// Where it was.
+    pub from: ObjectId,
+    /// Where that led it.
+    pub to: ObjectId,
+    /// Whether it had been there before.
+    pub goes_back: bool,
 }
 
 /// When something began.
@@ -150,6 +164,20 @@ impl Refs<'_> {
         let at = lines.iter().rposition(|line| line.to == id.as_bytes() && came_by(line))?;
         let left = lines[at + 1..].iter().find(|line| line.leaves()).map(|line| line.from);
         ObjectId::from_hex(left.or(lines.last().map(|line| line.to))?).ok()
+    }
+
+    /// Where resets, and what names the commit anew, have led a branch since it was last at a commit.
+    pub fn resets_since(&self, name: &str, commit: ObjectId) -> Vec<Reset> {
+        let (text, id) = (self.log_of(name), commit.to_string());
+        let lines: Vec<Line<'_>> = text.lines().filter_map(Line::read).collect();
+        let since = lines.iter().rposition(|line| line.to == id.as_bytes()).map_or(lines.len(), |at| at + 1);
+        let reset = |(at, line): (usize, &Line<'_>)| {
+            let is_reset = RESET.iter().any(|words| line.said.starts_with(words));
+            let (from, to) = (ObjectId::from_hex(line.from).ok()?, ObjectId::from_hex(line.to).ok()?);
+            let goes_back = lines[..at].iter().any(|earlier| earlier.to == line.to);
+            is_reset.then_some(Reset { from, to, goes_back })
+        };
+        lines.iter().enumerate().skip(since).filter_map(reset).collect()
     }
 
     /// Whether a branch has the line by which one is known that was there.

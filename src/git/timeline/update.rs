@@ -150,6 +150,7 @@ impl<'repo> Update<'repo> {
         for lifted in self.state.all_lifted() {
             lifted.retain(|turn, lift| *turn != number && lift.previous != number);
         }
+        self.state.left.retain(|line| line.top != Some(number) && !line.undone.contains(&number));
         self.entries.push((turn_directory(number), None));
     }
 

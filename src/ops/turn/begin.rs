@@ -16,6 +16,7 @@ use crate::model::plan::{AsideMove, Op, Plan};
 use crate::model::timeline::Pin;
 use crate::model::turn::{Bounds, CommitKind, Made, Mode, Totals, Turn, TurnCommit};
 use crate::ops::locked::Locked;
+use crate::ops::place;
 use crate::ops::turn::commit::{dirty_commit, has_uncommitted};
 use crate::ops::turn::pins::pin_by_hand;
 use crate::ops::turn::skipped::{announce_skipped, note_torn};
@@ -136,6 +137,7 @@ fn record(locked: &mut Locked<'_>, mut turn: Turn, capture: &Capture, head: Head
     update.state.next = number + 1;
     update.state.open = Some(number);
     pin_by_hand(locked, &mut update.state)?;
+    place::keep_line(&locked.timeline, &mut update.state, &plan.head.to, locked.place()?)?;
     update.state.stand(&plan.head.to, locked.place()?);
     update.state.usual_modes = Some(capture.checkpoint.modes.usual);
     update.state.held = held(locked.repo, &capture.checkpoint, &turn)?;

@@ -27,6 +27,7 @@ use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit, list
 use crate::ops::called::logs;
 use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
+use crate::ops::place::keep_line;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
 use crate::ops::turn::gaps::is_users_end;
@@ -364,6 +365,7 @@ fn place_on_timeline(view: &View<'_>, turn: &mut Turn, since: &Since, state: &mu
     if from == to && !switched {
         state.stand_everywhere(&began, &now);
     }
+    keep_line(&view.timeline, state, &after.head, &Place { top: place.top, ..now.clone() })?;
     state.stand(&after.head, &now);
     Ok(())
 }

@@ -24,6 +24,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
+use crate::ops::place::keep_line;
 use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
@@ -255,6 +256,7 @@ impl PlannedUndo {
         if plan.head.from.commit == plan.head.to.commit {
             update.state.stand_everywhere(was, &self.range.place);
         }
+        keep_line(&locked.timeline, &mut update.state, &plan.head.to, &self.range.place)?;
         update.state.stand(&plan.head.to, &self.range.place);
         let notes = self.reword(locked, &mut update)?;
         let rescue = update.put_rescue(&self.prepared.capture.checkpoint, &self.prepared.users)?;
