@@ -524,10 +524,10 @@ mod tests {
     fn what_has_a_time_right_after_a_call_did_not_come_between_calls() {
         let at = |time, ends| CallMark { clock: Some(time), ..mark("s", "Bash", Some("1"), "a", ends) };
         let told = calls([at(100 * TICK, false), at(200 * TICK, true)]);
-        let is_between = |time| super::is_between(&told, time);
-        assert!(is_between(100 * TICK - 1) && is_between(201 * TICK + 1));
-        assert!(!is_between(100 * TICK) && !is_between(150 * TICK) && !is_between(201 * TICK));
-        assert!(!super::is_between(&calls([at(TICK, false)]), 300 * TICK), "it is in flight still");
+        let has = |time| is_between(&told, time);
+        assert!(has(100 * TICK - 1) && has(201 * TICK + 1));
+        assert!(!has(100 * TICK) && !has(150 * TICK) && !has(201 * TICK));
+        assert!(!is_between(&calls([at(TICK, false)]), 300 * TICK), "it is in flight still");
     }
 
     #[test]
