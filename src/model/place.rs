@@ -13,7 +13,8 @@
 //!   at c3 again                           3 is done again
 //! ```
 //!
-//! A line of turns from which git took the branch away is kept as it was ([`crate::model::timeline::Timeline::left`]), and counts where HEAD comes back to it.
+//! A line of turns from which git took the branch away is kept as it was ([`left`](crate::model::timeline::Timeline::left)), and
+//! counts where HEAD comes back to it.
 //!
 //! What was recorded last is asked first ([`Recorded`]): the commits only say which turn's end is the nearest in HEAD's
 //! history ([`Found`]), not what was done with those that moved no ref.

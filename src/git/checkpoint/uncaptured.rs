@@ -121,41 +121,30 @@ impl Checkpoints<'_> {
             }
         }
         brought.retain(|from, _| !movers.is_back(from));
+        // What is known to have been elsewhere in a directory has come along with that all the same.
+        let known: HashSet<String> = brought.values().map(|known| known.to.clone()).collect();
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some());
         let aside = changed.aside.iter().filter(|(_, change)| change.to.is_some());
         let all = files.map(|(path, change)| (path, change.to)).chain(aside.map(|(path, _)| (path, None)));
-        // What is known to have been elsewhere in a directory has come along with that all the same.
-        let known: HashSet<String> = brought.values().map(|known| known.to.clone()).collect();
-        let is_new = |path: &BString| {
-            changed.files.get(path).is_none_or(|change| change.from.is_none())
-                && changed.aside.get(path).is_none_or(|change| change.from.is_none())
-        };
-        // What was captured may have another name, and another content, too.
-        let is_all_moved = |path: &BString| {
-            let gone = changed.files.iter().filter(|(_, change)| change.to.is_none());
-            !moved.contains_key(path) && gone.map(|(old, _)| old).all(|old| moved.values().any(|from| from == old))
-        };
         for (path, file) in all {
             let to = exact::encode(path);
             match movers.find_itself(path.as_bstr())? {
-                Some((top, old))
-                    if top == *path
-                        || (calls.is_none() && is_between(old) || !movers.is_made(path.as_bstr()))
-                            && !known.contains(&to) =>
-                {
-                    let from = exact::encode(&below(&top, old, path));
-                    let first = brought.get(&from).and_then(|known| known.file);
-                    brought.insert(from, Brought { to, file: first.or(file), nowhere: false });
+                Some((top, old)) => {
+                    let is_older = calls.is_none() && is_between(old) || !movers.is_made(path.as_bstr());
+                    if top == *path || is_older && !known.contains(&to) {
+                        let from = exact::encode(&below(&top, old, path));
+                        let first = brought.get(&from).and_then(|known| known.file);
+                        brought.insert(from, Brought { to, file: first.or(file), nowhere: false });
+                    }
                 }
                 // Others have made it where nothing is looked at, and the call has moved it.
-                None if !known.contains(&to)
-                    && is_new(path)
-                    && movers.is_made_between(path.as_bstr())
-                    && is_all_moved(path) =>
+                None if movers.is_made_between(path.as_bstr())
+                    && !known.contains(&to)
+                    && is_from_nowhere(path, changed, &moved) =>
                 {
                     brought.insert(to.clone(), Brought { to, file, nowhere: true });
                 }
-                _ => {}
+                None => {}
             }
         }
         Ok(brought)
@@ -385,6 +374,14 @@ impl Checkpoints<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether something is new, and nothing that was captured may have been it: that may have another name, and another content, too.
+fn is_from_nowhere(path: &BString, changed: &Delta, moved: &BTreeMap<BString, BString>) -> bool {
+    let is_new = changed.files.get(path).is_none_or(|change| change.from.is_none())
+        && changed.aside.get(path).is_none_or(|change| change.from.is_none());
+    let mut gone = changed.files.iter().filter(|(_, change)| change.to.is_none()).map(|(old, _)| old);
+    is_new && !moved.contains_key(path) && gone.all(|old| moved.values().any(|from| from == old))
 }
 
 /// What is beyond the limits and went from one name to another.
