@@ -160,11 +160,7 @@ impl<'a> Movers<'a> {
             for path in std::mem::take(&mut unknown) {
                 match self.find(path.as_bstr(), by)? {
                     Some(known) if self.is_brought(path, &known) => self.keep(found, known, hidden),
-                    Some((top, old))
-                        if top != *path
-                            && self.is_made(path.as_bstr())
-                            && (self.calls.is_some() || !between.contains_key(old)) =>
-                    {
+                    Some((top, old)) if top != *path && self.is_made(path.as_bstr()) && !between.contains_key(old) => {
                         found.came.insert(exact::encode(path), Some(exact::encode(path)));
                     }
                     Some((top, old)) => {

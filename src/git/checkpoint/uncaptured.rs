@@ -106,7 +106,7 @@ impl Checkpoints<'_> {
             });
             known.extend(found);
         }
-        // What others made in the middle of the turn, and what is in it, is no older than that, where nothing else is known of its age.
+        // What others made in the middle of the turn, and what is in it, is no older, and may have come right after a call.
         let is_between = |old: &BString| {
             began.uncaptured.get(old).map(|was| &was.file) != before.uncaptured.get(old).map(|now| &now.file)
         };
@@ -130,7 +130,7 @@ impl Checkpoints<'_> {
             let to = exact::encode(path);
             match movers.find_itself(path.as_bstr())? {
                 Some((top, old)) => {
-                    let is_older = calls.is_none() && is_between(old) || !movers.is_made(path.as_bstr());
+                    let is_older = is_between(old) || !movers.is_made(path.as_bstr());
                     if top == *path || is_older && !known.contains(&to) {
                         let from = exact::encode(&below(&top, old, path));
                         let first = brought.get(&from).and_then(|known| known.file);
