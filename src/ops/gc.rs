@@ -51,7 +51,8 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     let drops = effort == Effort::DropUser;
     let only = if drops { BTreeSet::new() } else { only_copies(view, &turns, by_age, most)? };
     let is_held = |turn: &Turn| only.contains(&turn.turn);
-    let mut expiry = expiry::expiry(&with_place(view), &turns, by_age, is_held);
+    let state = with_place(view);
+    let mut expiry = expiry::expiry(&state, &turns, by_age, is_held);
     let aside = Timelines::new(view.repo).aside()?;
     // Nobody reads the automatic one's number, unless there is a limit; but the next status does.
     let taken = Timelines::new(view.repo).space()?;
@@ -61,7 +62,7 @@ pub fn plan(view: &View<'_>, keep: Keep, effort: Effort) -> Result<Collection> {
     keep_sole(view, &mut rescues, drops)?;
     let holds_rescues = rescues.len() < old;
     if let Some(most) = most.filter(|_| is_over) {
-        expiry = within(view, (&turns, &rescues), by_age, is_held, taken.saturating_sub(most))?;
+        expiry = within((view, &state), (&turns, &rescues), by_age, is_held, taken.saturating_sub(most))?;
     }
     // What was moved aside of one turn may come back with another, which stays.
     let stays = |turn: &&Turn| !expiry.expired.contains(&turn.turn);
@@ -135,13 +136,12 @@ fn only_copies(
 
 /// What goes where too much space is taken: the oldest turns, and no more of them than must.
 fn within(
-    view: &View<'_>,
+    (view, state): (&View<'_>, &Timeline),
     (turns, rescues): (&BTreeMap<u64, Turn>, &BTreeSet<u64>),
     by_age: impl Fn(&Turn) -> bool,
     is_held: impl Fn(&Turn) -> bool,
     excess: u64,
 ) -> Result<Expiry> {
-    let state = &with_place(view);
     let all: Vec<u64> = expiry::expiry(state, turns, |_| true, &is_held).expired.into_iter().collect();
     let aside = Timelines::new(view.repo).aside()?;
     let oldest = |number: usize| {

@@ -20,9 +20,6 @@ use std::collections::{BTreeSet, HashSet};
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
 
-/// How many turns are gone down from one to see whether another is below it.
-const FAR: usize = 1024;
-
 /// How many turns of the recorded line are looked at for commits that were rewritten or copied.
 const NEAR_TURNS: usize = 32;
 
@@ -65,20 +62,10 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
 pub fn keep_line(timeline: &Stored<'_>, state: &mut Timeline, head: &Head, place: &Place) -> Result<()> {
     let line = timeline.state.stack(head.stack()).before_by_hand();
     let Some(top) = line.top else { return Ok(()) };
-    if place.top != Some(top) && !place.undone.contains(&top) && !is_below(timeline, top, place.top)? {
+    if !place.undone.contains(&top) && first_up_to(timeline, top, place.top)? != Some(top) {
         state.leave(line);
     }
     Ok(())
-}
-
-/// Whether a turn is below another one, as far as anybody goes.
-fn is_below(timeline: &Stored<'_>, turn: u64, above: Option<u64>) -> Result<bool> {
-    let mut at = above;
-    for _ in 0..FAR {
-        let Some(above) = at.filter(|above| *above > turn) else { break };
-        at = timeline.require_turn(above)?.previous;
-    }
-    Ok(at == Some(turn))
 }
 
 /// The lines of turns that HEAD's history has.
@@ -513,7 +500,12 @@ fn has_come_along(objects: &Objects<'_>, timeline: &Stored<'_>, recorded: &Recor
     let (Some(at), Some(commit)) = (&timeline.state.at, head.commit) else { return Ok(recorded.is_here) };
     let refs = Refs::new(timeline.repo);
     if let Some(was) = at.commit.filter(|_| recorded.is_here) {
-        let made_at = recorded.last.top.map(|top| timeline.node(top)).transpose()?.and_then(|top| top.to);
+        let top = recorded.last.top.map(|top| timeline.node(top)).transpose()?;
+        // Of what moved HEAD its commit tells.
+        if recorded.last.undone.is_empty() && top.as_ref().is_none_or(Node::moved) {
+            return Ok(true);
+        }
+        let made_at = top.and_then(|top| top.to);
         let resets = refs.resets_since(&at.stack, was);
         return Ok(!is_put_elsewhere(objects, &resets, made_at.unwrap_or(was), commit)?);
     }

@@ -2,7 +2,7 @@
 //! names it. And what they save between the prompts of a session that has told of its calls.
 
 use crate::copied::{Story, told_from};
-use crate::sandbox::{Sandbox, check_all};
+use crate::sandbox::{Sandbox, State, check_all};
 use crate::taken_back::Undo::{Leaves, Nothing};
 use crate::taken_back::{case, check_from};
 
@@ -247,6 +247,17 @@ const IGNORED: &str = "printf '*.ig\\nig/\\n' >.gitignore; git add -A; git commi
 const RENAMES: (char, &str) = ('a', "mv s.ig s.txt");
 const RENAMES_ALL: (char, &str) = ('a', "mv ig og");
 
+/// Undo leads to these files, redo back to where the turn ended, and undo there again.
+fn goes_there_and_back(repo: &Sandbox, files: &State) {
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.files(), *files);
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.undo();
+    assert_eq!(repo.files(), *files);
+}
+
 /// A call moves what was ignored to where it is captured, and that is changed later in the turn: its content, its place, or which file it is.
 #[test]
 fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it() {
@@ -287,13 +298,7 @@ fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it
     let before = files(&told_from(IGNORED, &[]));
     check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
         let repo = told_from(IGNORED, story);
-        let after = repo.state();
-        repo.undo();
-        assert_eq!(files(&repo), before);
-        repo.redo();
-        repo.state().assert_is(&after, "redo");
-        repo.undo();
-        assert_eq!(files(&repo), before);
+        goes_there_and_back(&repo, &before);
     });
     // Whatever somebody saves in it meanwhile.
     for save in ["sed -i 15s/.*/USER4/ s.txt", "echo USER4 >>s.txt", "rm s.txt; echo USER4 >s.txt"] {
@@ -334,7 +339,7 @@ fn what_the_user_made_between_calls_that_is_ignored_comes_back_whatever_became_o
     const MAKES_NEW: (char, &str) = ('a', "mkdir -p new; echo AGENT1 >>F");
     const PUTS: &str = "sleep .02; mkdir -p new; echo USER6 >new/n.ig; sleep .02";
     const MAKES_IN: (char, &str) = ('u', "sleep .02; echo USER6 >ig/n; echo USER7 >ig/sub/n.ig; sleep .02");
-    let stories: [(&str, Story<'_>); 28] = [
+    let stories: [(&str, Story<'_>); 29] = [
         ("saved", &[BESIDE, SAVES, RENAMES]),
         ("saved, before all calls", &[SAVES, RENAMES]),
         ("saved, and written anew", &[BESIDE, SAVES, RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
@@ -342,6 +347,14 @@ fn what_the_user_made_between_calls_that_is_ignored_comes_back_whatever_became_o
         ("saved, and an edit is told of first", &[BESIDE, SAVES, ('e', "F echo AGENT1 >>F"), RENAMES]),
         ("made", &[BESIDE, MAKES_ONE, MOVES_ONE]),
         ("made, before all calls", &[MAKES_ONE, MOVES_ONE]),
+        (
+            "made, with a name that is no UTF-8",
+            &[
+                ('u', "sleep .02; seq 40 >$(printf 'n\\377.ig'); sleep .02"),
+                ('a', "mv $(printf 'n\\377.ig') $(printf '\\377n')"),
+                ('a', "echo AGENT1 >>$(printf '\\377')*"),
+            ],
+        ),
         ("made, and written anew", &[BESIDE, MAKES_ONE, MOVES_ONE, ('e', "n.txt sed -i 3s/.*/AGENT1/ n.txt")]),
         ("made, and written to", &[MAKES_ONE, MOVES_ONE, ('a', "echo AGENT1 >>n.txt")]),
         ("made, and deleted", &[MAKES_ONE, MOVES_ONE, ('a', "rm n.txt")]),
@@ -394,13 +407,7 @@ fn what_the_user_made_between_calls_that_is_ignored_comes_back_whatever_became_o
         let theirs: Vec<_> = story.iter().filter(|(who, _)| *who == 'u').copied().collect();
         let expected = told_from(IGNORED, &theirs).files();
         let repo = told_from(IGNORED, story);
-        let after = repo.state();
-        repo.undo();
-        assert_eq!(repo.files(), expected);
-        repo.redo();
-        repo.state().assert_is(&after, "redo");
-        repo.undo();
-        assert_eq!(repo.files(), expected);
+        goes_there_and_back(&repo, &expected);
     });
 }
 
@@ -453,13 +460,7 @@ fn what_is_not_captured_in_a_directory_that_a_call_moved_goes_back_with_it() {
     let before = told_from(&begun, &[]).files();
     check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
         let repo = told_from(&begun, story);
-        let after = repo.state();
-        repo.undo();
-        assert_eq!(repo.files(), before);
-        repo.redo();
-        repo.state().assert_is(&after, "redo");
-        repo.undo();
-        assert_eq!(repo.files(), before);
+        goes_there_and_back(&repo, &before);
     });
 }
 

@@ -219,11 +219,9 @@ impl<'a> Movers<'a> {
     /// Whether it is there again, the very same.
     pub fn is_back(&self, from: &str) -> bool {
         let Some(old) = exact::decode(from) else { return false };
-        let is_it = |top: &BStr| {
-            let known = self.before.uncaptured.get(top);
-            known.is_some_and(|known| self.identity(top).is_some_and(|now| now.known.file == known.file))
-        };
-        up_from(old.as_bstr()).any(is_it) && Worktree::new(self.checkpoints.repo).has_file(old.as_bstr())
+        let worktree = Worktree::new(self.checkpoints.repo);
+        let is_it = |top: &BStr| self.before.uncaptured.get(top).is_some_and(|known| worktree.is_at(top, &known.file));
+        up_from(old.as_bstr()).any(is_it) && worktree.has_file(old.as_bstr())
     }
 
     /// Keeps the files that calls moved and that are not to be known any more by what they are, as they were written anew since, or not by
@@ -325,7 +323,7 @@ impl<'a> Movers<'a> {
     fn old_name(&self, path: &BStr) -> Option<&'a BString> {
         let found = self.identity(path).filter(|found| !found.linked)?;
         let old = *self.known.get(found.known.file.as_str())?;
-        let stayed = self.identity(old.as_bstr()).is_some_and(|now| now.known.file == found.known.file);
+        let stayed = Worktree::new(self.checkpoints.repo).is_at(old.as_bstr(), &found.known.file);
         (!stayed).then_some(old)
     }
 

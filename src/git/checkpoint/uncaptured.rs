@@ -48,10 +48,7 @@ impl Checkpoints<'_> {
     /// Whether any of these is not where it was any more.
     pub fn has_taken_any(&self, known: &BTreeMap<BString, Uncaptured>) -> bool {
         let worktree = Worktree::new(self.repo);
-        let is_there = |path: &BString, known: &Uncaptured| {
-            worktree.identity(path.as_bstr()).is_some_and(|now| now.known.file == known.file)
-        };
-        known.iter().any(|(path, known)| !is_there(path, known))
+        known.iter().any(|(path, known)| !worktree.is_at(path.as_bstr(), &known.file))
     }
 
     /// What a turn moved that was there before and not captured, and what may be a copy of such a thing.

@@ -171,13 +171,13 @@ impl Refs<'_> {
         let (text, id) = (self.log_of(name), commit.to_string());
         let lines: Vec<Line<'_>> = text.lines().filter_map(Line::read).collect();
         let since = lines.iter().rposition(|line| line.to == id.as_bytes()).map_or(lines.len(), |at| at + 1);
+        let is_reset = |(_, line): &(usize, &Line<'_>)| RESET.iter().any(|words| line.said.starts_with(words));
         let reset = |(at, line): (usize, &Line<'_>)| {
-            let is_reset = RESET.iter().any(|words| line.said.starts_with(words));
             let (from, to) = (ObjectId::from_hex(line.from).ok()?, ObjectId::from_hex(line.to).ok()?);
             let goes_back = lines[..at].iter().any(|earlier| earlier.to == line.to);
-            is_reset.then_some(Reset { from, to, goes_back })
+            Some(Reset { from, to, goes_back })
         };
-        lines.iter().enumerate().skip(since).filter_map(reset).collect()
+        lines.iter().enumerate().skip(since).filter(is_reset).filter_map(reset).collect()
     }
 
     /// Whether a branch has the line by which one is known that was there.

@@ -101,6 +101,11 @@ pub fn state_of(top: &Path) -> Option<String> {
 }
 
 impl Worktree<'_> {
+    /// Whether the file or directory is at a path that is known by this.
+    pub fn is_at(&self, path: &BStr, file: &str) -> bool {
+        self.identity(path).is_some_and(|found| found.known.file == file)
+    }
+
     /// Which file or directory is at a path; `None` where there is none, or it cannot be looked at.
     pub fn identity(&self, path: &BStr) -> Option<Identity> {
         let (stat, directory) = self.stat(path).ok()??;

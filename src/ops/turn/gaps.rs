@@ -31,7 +31,7 @@ use crate::ops::turn::unplaced::Written;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString, ByteSlice};
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The files that calls name which ended nowhere, as these found them.
@@ -135,8 +135,7 @@ impl Touched {
     fn followed(&self, view: &View<'_>, after: &Checkpoint) -> BString {
         let Some(file) = self.file.as_ref().filter(|_| !after.skips(&self.path())) else { return self.name.clone() };
         let worktree = Worktree::new(view.repo);
-        let is_it = |path: &BStr| worktree.identity(path).is_some_and(|found| found.known.file == *file);
-        let now = after.skipped.iter().find(|now| is_it(now.path.as_bstr()));
+        let now = after.skipped.iter().find(|now| worktree.is_at(now.path.as_bstr(), file));
         now.map_or_else(
             || self.name.clone(),
             |now| [now.path.as_slice(), &self.name[self.path().len()..]].concat().into(),

@@ -106,7 +106,7 @@ impl Since {
         let moves = checkpoints.moves(turn, &self.before, changed, end)?;
         (turn.came, turn.placed, turn.copies) = (moves.came, moves.placed, moves.copies);
         turn.came.extend(self.made.clone());
-        leave_placed_by_user(view, turn)?;
+        leave_placed_by_user(view, turn, &told)?;
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         for (path, file) in checkpoints.taken_away(turn, &self.before, changed) {
             turn.stashed.entry(path).or_insert(file);
@@ -185,19 +185,19 @@ impl Since {
 }
 
 /// What came to be between calls, in the place of what one has moved away, the user has put there.
-fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn) -> Result<()> {
+fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn, told: &[ToolCall]) -> Result<()> {
     if turn.placed.is_empty() {
         return Ok(());
     }
-    let (told, worktree) = (calls::in_open_turn(view.repo), Worktree::new(view.repo));
-    if is_users_end(view.repo, &view.timeline, turn, &told)? {
+    let worktree = Worktree::new(view.repo);
+    if is_users_end(view.repo, &view.timeline, turn, told)? {
         // Another machine may have a clock of its own.
         let device = worktree.local_device();
         let is_local = |found: &Identity| Some(found.device) == device;
         let found = |path: &String| worktree.identity(exact::decode(path)?.as_bstr()).filter(is_local);
         // What came from elsewhere may have been made between calls, and one has moved it.
         let born = |path: &String| found(path)?.born.filter(|_| !turn.came.contains_key(path));
-        let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(&told, born);
+        let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(told, born);
         turn.placed.retain(|path, _| !born(path).is_some_and(is_theirs));
     }
     Ok(())

@@ -508,7 +508,7 @@ fn put(
         head: seen.after.head.commit,
         totals,
     };
-    write(locked, (&step, &files), Some(&delta).filter(|_| !seen.is_named), start, seen)
+    write(locked, (&step, &files), Some((&delta, told)).filter(|_| !seen.is_named), start, seen)
 }
 
 /// What the turn's calls have moved from where it was not captured, after one that changed this. `found` is what others had made before
@@ -517,13 +517,12 @@ fn brought(
     view: &View<'_>,
     turn: &Turn,
     (step, found): (u64, BTreeMap<BString, Uncaptured>),
-    delta: &Delta,
+    (delta, told): (&Delta, &[ToolCall]),
 ) -> Result<BTreeMap<String, Brought>> {
     let before = view.timeline.checkpoint(turn.turn, Side::Before)?;
     let between = view.timeline.uncaptured_between(turn.turn, &before)?;
     let found = view.timeline.uncaptured_of_others(turn.turn, step, &before, found)?;
-    let told = calls::in_open_turn(view.repo);
-    let calls = are_gaps_users(view.repo, &view.timeline, turn, &told)?.then_some(&*told);
+    let calls = are_gaps_users(view.repo, &view.timeline, turn, told)?.then_some(told);
     Checkpoints::new(view.repo).brought(turn, &before, (between, found), (delta, calls))
 }
 
@@ -579,7 +578,8 @@ fn put_without_call(
         totals,
     };
     let start = states::pointers_at_beginning(&locked.timeline, turn)?;
-    write(locked, (&step, &files), Some(&delta), &start, &seen)
+    let told = calls::in_open_turn(locked.repo);
+    write(locked, (&step, &files), Some((&delta, &told)), &start, &seen)
 }
 
 /// The path in it as other paths are, where it is that of a file here.
@@ -591,21 +591,21 @@ fn as_seen_from_top(repo: &Repo, tool: &ToolUse) -> ToolUse {
     tool
 }
 
-/// Writes a step down. `changed` is what a call may have moved.
+/// Writes a step down. `changed` is what a call may have moved, with all calls.
 fn write(
     locked: &mut Locked<'_>,
     (step, files): (&Step, &[FileChange]),
-    changed: Option<&Delta>,
+    changed: Option<(&Delta, &[ToolCall])>,
     start: &Pointers,
     seen: &Seen,
 ) -> Result<()> {
     let mut update = locked.timeline.update();
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
-    if let Some(delta) = changed.filter(|delta| !delta.files.is_empty() || !delta.aside.is_empty())
+    if let Some((delta, told)) = changed.filter(|(delta, _)| !delta.files.is_empty() || !delta.aside.is_empty())
         && let Some(turn) = locked.open_turn()?
     {
         let found = seen.before.as_ref().map(|before| before.uncaptured.clone()).unwrap_or_default();
-        let brought = brought(locked, &turn, (step.step, found), delta)?;
+        let brought = brought(locked, &turn, (step.step, found), (delta, told))?;
         if turn.brought != brought {
             update.put_turn(&Turn { brought, ..turn })?;
         }
