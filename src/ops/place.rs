@@ -15,7 +15,7 @@ use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
 use gix::ObjectId;
 use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How many commits are looked at, from HEAD down: the first few, and then more at once.
 const NEAR: [usize; 4] = [2, 14, 48, 192];
@@ -49,12 +49,50 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     keep_lifted(timeline, &recorded, (at.commit, commit))?;
     let lines = lines(timeline, &recorded, head, commit)?;
     timeline.state.found = Some((head.clone(), lines.found));
-    for (turn, previous) in lines.joined {
-        let is_counted = !timeline.require_turn(turn)?.is_part();
-        let depth = timeline.require_turn(previous)?.depth + u64::from(is_counted);
-        timeline.state.lifted.insert(turn, Lift { previous, depth });
+    let lifted = lifts(timeline, lines.joined)?;
+    timeline.state.lifted.extend(lifted);
+    Ok(())
+}
+
+/// Where turns stand by this, each with the one below it, the lowest first.
+fn lifts(timeline: &Stored<'_>, joined: Vec<(u64, u64)>) -> Result<BTreeMap<u64, Lift>> {
+    let mut lifts: BTreeMap<u64, Lift> = BTreeMap::new();
+    for (turn, previous) in joined {
+        let below = match lifts.get(&previous) {
+            Some(lift) => lift.depth,
+            None => timeline.require_turn(previous)?.depth,
+        };
+        let depth = below + u64::from(!timeline.require_turn(turn)?.is_part());
+        lifts.insert(turn, Lift { previous, depth });
+    }
+    Ok(lifts)
+}
+
+/// Before it is written that this is done: what has been redone below the last turn done stands there by its number.
+pub fn put_below(timeline: &Stored<'_>, state: &mut Timeline, redone: Option<u64>, top: Option<u64>) -> Result<()> {
+    if let Some(redone) = redone.filter(|redone| Some(*redone) < top) {
+        let tops = [redone].into_iter().chain(top).collect();
+        state.lifted.extend(lifts(timeline, joined(&tops, &|turn| timeline.node(turn))?)?);
     }
     Ok(())
+}
+
+/// The undone turns that moved no ref and are older than the last one done, which HEAD has gained since: redo brings them back below that.
+fn passed_over(timeline: &Stored<'_>, recorded: &Recorded, top: Option<u64>) -> Result<Vec<u64>> {
+    let (mut over, line) = (Vec::new(), recorded.own().unwrap_or(&recorded.last));
+    for turn in line.undone.iter().copied().take_while(|turn| Some(*turn) < top) {
+        let node = timeline.node(turn)?;
+        let is_above = match (over.last(), node.previous) {
+            (Some(last), previous) => previous == Some(*last),
+            (None, None) => true,
+            (None, Some(below)) => first_up_to(timeline, below, top)? == Some(below),
+        };
+        if node.moved() || !is_above || first_up_to(timeline, turn, top)? == Some(turn) {
+            break;
+        }
+        over.push(turn);
+    }
+    Ok(over)
 }
 
 /// Before it is written that a branch stands here: the line of turns from which git has taken it away is kept, with what moved no ref
@@ -258,6 +296,9 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
     if place.undone.is_empty() {
         let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| Some(lift.previous) >= place.top);
         place.undone = recorded.last.undone.iter().take_while(goes_up).copied().collect();
+    }
+    if place.undone.is_empty() {
+        place.undone = passed_over(timeline, &recorded, place.top)?;
     }
     Ok(place)
 }

@@ -930,6 +930,51 @@ fn what_is_undone_and_moved_no_ref_is_redone_above_what_history_gained() {
     }
 }
 
+/// Where the turns that HEAD gains are newer than what is undone, that is redone below them.
+#[test]
+fn what_is_undone_and_moved_no_ref_is_redone_below_what_history_gained() {
+    for (ghosts, merge) in [(1, "git merge -q --no-edit newer"), (2, "git merge -q newer"), (1, "git rebase -q newer")]
+    {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.sh("git branch newer");
+        for ghost in 0..ghosts {
+            repo.turn(Mode::Ghost, &format!("echo new >new{ghost}.txt"));
+        }
+        repo.json(["undo", "--steps", &ghosts.to_string()]);
+        repo.sh("git switch -q newer");
+        repo.agent("echo newer >newer.txt");
+        repo.sh("git switch -q main; git commit -q --allow-empty -m own");
+        repo.sh(merge);
+        let newer = ghosts + 2;
+        let (merged, before) = (repo.copy(), told(&repo));
+        assert!(before.contains(&"2 undone".to_owned()) && before.contains(&format!("{newer} done")), "{before:?}");
+        let args = if ghosts == 1 { vec!["redo"] } else { vec!["redo", "--to", "3"] };
+        let output = repo.oxundo(&args);
+        output.success();
+        assert_eq!((repo.head(), repo.read("newer.txt")), (merged.head(), b"newer\n".to_vec()), "nothing is taken off");
+        for ghost in 0..ghosts {
+            repo.assert_file(&format!("new{ghost}.txt"), "new\n", "redone");
+        }
+        let all: Vec<String> = (1..=newer).rev().map(|turn| format!("{turn} done")).collect();
+        assert_eq!(told(&repo), all);
+        repo.refuses(&["redo"], "nothing");
+        // What the hint says takes it out again.
+        let only = if ghosts == 1 { "2" } else { "2..3" };
+        assert!(output.err().contains(&format!("'oxundo undo --only {only}'")), "{}", output.err());
+        let redone = repo.copy();
+        repo.oxundo(["undo", "--only", only]).success();
+        assert_eq!(repo.files(), merged.files());
+        repo.redo();
+        assert_eq!(repo.files(), redone.files());
+        // The merge is taken off again: what was redone stays done.
+        let repo = redone;
+        repo.sh("git stash -qu; git reset -q --hard HEAD~1; git stash pop -q");
+        repo.assert_file("new0.txt", "new\n", "it stays");
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn what_moved_no_ref_is_where_it_was_made_again_once_the_gained_turn_is_gone() {
     let repo = with_older();

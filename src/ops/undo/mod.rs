@@ -24,7 +24,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
-use crate::ops::place::keep_line;
+use crate::ops::place::{keep_line, put_below};
 use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
@@ -215,6 +215,10 @@ impl PlannedUndo {
             1 => (String::new(), "it"),
             n => (format!(" --steps {n}"), "them"),
         };
+        if let (Some(last), Some(first)) = (range.below_top(), range.turns.first()) {
+            let all = if first.turn == last { last.to_string() } else { format!("{}..{last}", first.turn) };
+            return Some(format!("'oxundo undo --only {all}' takes {it} out again"));
+        }
         Some(match (self.op, top.map(|top| top.turn), self.prepared.stays) {
             (Op::Redo, Some(top), true) => {
                 format!("'oxundo branch turn-{top} {top}' goes back, on a branch of its own")
@@ -257,6 +261,7 @@ impl PlannedUndo {
             update.state.stand_everywhere(was, &self.range.place);
         }
         keep_line(&locked.timeline, &mut update.state, &plan.head.to, &self.range.place)?;
+        put_below(&locked.timeline, &mut update.state, self.range.below_top(), self.range.place.top)?;
         update.state.stand(&plan.head.to, &self.range.place);
         let notes = self.reword(locked, &mut update)?;
         let rescue = update.put_rescue(&self.prepared.capture.checkpoint, &self.prepared.users)?;

@@ -121,6 +121,12 @@ impl TurnRange {
         if at < self.back { Direction::Back } else { Direction::Forward }
     }
 
+    /// The last turn that comes back below the last one done, which is newer.
+    pub fn below_top(&self) -> Option<u64> {
+        let last = self.turns[self.back..].last().map(|turn| turn.turn);
+        last.filter(|_| last < self.place.top)
+    }
+
     /// What leads on where the walk comes as far as one of its turns and not over it: to end there, or, as no walk ends between two
     /// lines, another way to the turn that it leads to.
     pub fn short_of(&self, at: usize) -> Option<String> {
@@ -155,11 +161,11 @@ impl TurnRange {
         let mut walk = LineWalk::from(view, op)?;
         if op == Op::Redo && walk.place.undone.contains(&goal) {
             let is_part = view.timeline.require_turn(goal)?.is_part();
-            while if is_part { walk.place.top != Some(goal) } else { walk.last_whole()? != goal || walk.goes_on()? } {
+            while walk.place.undone.contains(&goal) || !is_part && walk.goes_on()? {
                 let Some(turn) = walk.next()? else { break };
                 walk.over(turn)?;
             }
-            if is_part || walk.last_whole()? == goal {
+            if walk.turns.iter().any(|turn| turn.turn == goal) {
                 return Ok(walk.into_range());
             }
             // A branch that began there is undone as well, and leads elsewhere.
@@ -274,7 +280,8 @@ impl<'v, 'r> LineWalk<'v, 'r> {
 
     fn over(&mut self, turn: Turn) -> Result<()> {
         if self.op == Op::Redo {
-            self.place.top = Some(turn.turn);
+            // It may come back below what HEAD has gained since.
+            self.place.top = self.place.top.max(Some(turn.turn));
             self.place.undone.retain(|undone| *undone != turn.turn);
             self.place.by_hand.remove(&turn.turn);
             let next = self.place.undone.first().map(|next| self.view.timeline.require_turn(*next)).transpose()?;
