@@ -174,6 +174,11 @@ const IN_ITS_PLACE: &[(&str, &str, Story<'_>)] = &[
         &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), ('e', "s.ig echo AGENT1 >>s.ig")],
     ),
     (
+        "a call deletes what was moved away",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), ('a', "rm s.txt; echo AGENT1 >>F")],
+    ),
+    (
         "a large file",
         "git config oxundo.maxFileSize 1k; seq 300 >big; echo USER1 >>big",
         &[('a', "mv big big2"), ('u', "sleep .02; echo USER2 >big")],
@@ -261,7 +266,7 @@ fn goes_there_and_back(repo: &Sandbox, files: &State) {
 /// A call moves what was ignored to where it is captured, and that is changed later in the turn: its content, its place, or which file it is.
 #[test]
 fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it() {
-    let stories: [(&str, Story<'_>); 25] = [
+    let stories: [(&str, Story<'_>); 31] = [
         ("saved by a rename", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
         ("saved by a rename in a shell", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt")]),
         ("written to", &[RENAMES, ('e', "s.txt echo AGENT1 >>s.txt")]),
@@ -281,6 +286,24 @@ fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it
         ("committed", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt"), ('a', "git add -A; git commit -qm its")]),
         ("a directory", &[RENAMES_ALL, ('e', "og/z sed -i 3s/.*/AGENT1/ og/z")]),
         ("a part of it moved back", &[RENAMES_ALL, ('a', "mkdir ig; mv og/sub ig/")]),
+        ("written to, and moved back", &[RENAMES, ('a', "echo AGENT1 >>s.txt"), ('a', "mv s.txt s.ig")]),
+        (
+            "written to, and moved on to where nothing is captured",
+            &[RENAMES, ('a', "echo AGENT1 >>s.txt"), ('a', "mv s.txt w.ig; echo AGENT2 >>F")],
+        ),
+        (
+            "a file of it changed, and all moved back",
+            &[RENAMES_ALL, ('a', "sed -i s/USER2/AGENT1/ og/z"), ('a', "mv og ig")],
+        ),
+        (
+            "a file of it written to, and all moved back",
+            &[RENAMES_ALL, ('e', "og/sub/y echo AGENT1 >>og/sub/y"), ('a', "mv og ig; echo AGENT2 >>F")],
+        ),
+        ("its modes changed, and all moved back", &[RENAMES_ALL, ('a', "chmod 755 og/z"), ('a', "mv og ig")]),
+        (
+            "two of it changed places, and all moved back",
+            &[RENAMES_ALL, ('a', "mv og/z og/t; mv og/sub/y og/z; mv og/t og/sub/y"), ('a', "mv og ig")],
+        ),
         ("a part of it moved on", &[RENAMES_ALL, ('a', "mv og/sub og2")]),
         (
             "a part of it moved on and changed",
@@ -462,6 +485,24 @@ fn what_is_not_captured_in_a_directory_that_a_call_moved_goes_back_with_it() {
         let repo = told_from(&begun, story);
         goes_there_and_back(&repo, &before);
     });
+}
+
+#[test]
+fn what_calls_changed_in_a_directory_that_they_moved_out_of_reach_goes_back_with_a_word() {
+    let begun = format!("{IGNORED}; echo node_modules/ >>.git/info/exclude");
+    let moved_on = ('a', "mv og node_modules");
+    let repo = told_from(&begun, &[RENAMES_ALL, ('a', "sed -i s/USER2/AGENT1/ og/z"), moved_on]);
+    let after = repo.state();
+    for args in [&["undo", "--dry-run"][..], &["undo"]] {
+        let output = repo.oxundo(args);
+        output.success();
+        output.warns("'ig/z' goes back as turn 1 left it: it was not captured, and was changed meanwhile");
+    }
+    assert_eq!(repo.sh("ls -d ig node_modules 2>/dev/null || cat ig/sub/y").trim(), "ig\nUSER3");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    let repo = told_from(&begun, &[RENAMES_ALL, ('a', "echo AGENT1 >>F"), moved_on]);
+    assert!(!repo.oxundo(["undo"]).err().contains("goes back"), "it is as it was");
 }
 
 /// A directory that a call has moved has more in it than is looked at of what has its own name.

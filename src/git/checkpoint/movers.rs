@@ -5,7 +5,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::identity::{Identity, is_directory, is_telling, size_in};
 use crate::model::bytes::exact;
 use crate::model::call::{ToolCall, is_between};
-use crate::model::checkpoint::{Checkpoint, Delta, Skipped, Uncaptured};
+use crate::model::checkpoint::{Checkpoint, Delta, FileState, Skipped, Uncaptured};
 use crate::model::path::up_from;
 use crate::model::turn::{Brought, Turn};
 use anyhow::Result;
@@ -216,9 +216,15 @@ impl<'a> Movers<'a> {
         brought.is_some_and(|brought| brought.to == exact::encode(path))
     }
 
-    /// Whether it is there again, the very same.
-    pub fn is_back(&self, from: &str) -> bool {
+    /// Whether it is there again, the very same, and as a call had moved it where that is known.
+    pub fn is_back(&self, from: &str, file: Option<FileState>) -> bool {
         let Some(old) = exact::decode(from) else { return false };
+        let now = || self.checkpoints.uncaptured_file(old.as_bstr());
+        self.is_in_place(&old) && file.is_none_or(|file| now() == Some(file))
+    }
+
+    /// Whether a file is where it was before, or in a directory that is.
+    fn is_in_place(&self, old: &BString) -> bool {
         let worktree = Worktree::new(self.checkpoints.repo);
         let is_it = |top: &BStr| self.before.uncaptured.get(top).is_some_and(|known| worktree.is_at(top, &known.file));
         up_from(old.as_bstr()).any(is_it) && worktree.has_file(old.as_bstr())
@@ -253,13 +259,18 @@ impl<'a> Movers<'a> {
         kept
     }
 
-    /// What is in the place of something that calls moved and that is known goes away, too.
-    pub fn take_places(&mut self) {
+    /// What is in the place of something that calls moved and that is known goes away, too; so does that itself, where it is back and
+    /// they have changed it.
+    pub fn take_places(&mut self, moves: &mut UncapturedMoves) {
         for (from, _) in self.turn.brought.iter().filter(|(_, brought)| brought.file.is_some()) {
             let Some(old) = exact::decode(from) else { continue };
-            let Some((old, known)) = self.before.uncaptured.get_key_value(&old) else { continue };
-            if self.identity(old.as_bstr()).is_some_and(|now| now.known.file != known.file) {
-                self.taken.insert(old);
+            let Some(now) = self.identity(old.as_bstr()) else { continue };
+            match self.before.uncaptured.get_key_value(&old) {
+                Some((old, known)) if now.known.file != known.file => drop(self.taken.insert(old)),
+                _ if self.is_in_place(&old) && !self.is_between(now.changed) => {
+                    moves.placed.insert(from.clone(), now.known.state.filter(|state| !is_directory(state)));
+                }
+                _ => {}
             }
         }
     }

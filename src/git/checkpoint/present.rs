@@ -160,7 +160,7 @@ impl Checkpoints<'_> {
     }
 
     /// A file that no scan lists, as far as it can be read.
-    fn uncaptured_file(&self, path: &BStr) -> Option<FileState> {
+    pub fn uncaptured_file(&self, path: &BStr) -> Option<FileState> {
         Worktree::new(self.repo).state(path, self.repo.hash_kind()).ok().flatten()
     }
 

@@ -74,7 +74,7 @@ impl Checkpoints<'_> {
         movers.leave_former(&mut found);
         let kept = movers.keep_brought(&mut found, changed, &hidden);
         unknown.retain(|path| !kept.contains(*path));
-        movers.take_places();
+        movers.take_places(&mut found);
         movers.note_placed(&mut found, changed);
         self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
@@ -90,16 +90,15 @@ impl Checkpoints<'_> {
         (between, found): (BTreeMap<BString, Uncaptured>, BTreeMap<BString, Uncaptured>),
         (changed, calls): (&Delta, Option<&[ToolCall]>),
     ) -> Result<BTreeMap<String, Brought>> {
-        let (mut brought, began) = (turn.brought.clone(), before);
+        let (mut brought, mut former, began) = (turn.brought.clone(), BTreeMap::new(), before);
         let mut before = Cow::Borrowed(before);
         if !between.is_empty() || !found.is_empty() {
             let known = &mut before.to_mut().uncaptured;
             known.extend(between);
-            // Where somebody has put another one, that is what comes back.
-            brought.retain(|from, _| {
-                let is_another =
-                    |(path, new): (BString, &Uncaptured)| known.get(&path).is_some_and(|was| was.file != new.file);
-                !exact::decode(from).and_then(|path| Some((path.clone(), found.get(&path)?))).is_some_and(is_another)
+            // Where somebody has put another one, that is what comes back if a call moves it, too.
+            let is_another = |path: &BString, new: &Uncaptured| known.get(path).is_some_and(|was| was.file != new.file);
+            (former, brought) = brought.into_iter().partition(|(from, _)| {
+                exact::decode(from).is_some_and(|path| found.get(&path).is_some_and(|new| is_another(&path, new)))
             });
             known.extend(found);
         }
@@ -117,7 +116,7 @@ impl Checkpoints<'_> {
                 known.to.clone_from(new);
             }
         }
-        brought.retain(|from, _| !movers.is_back(from));
+        brought.retain(|from, known| !movers.is_back(from, known.file));
         // What is known to have been elsewhere in a directory has come along with that all the same.
         let known: HashSet<String> = brought.values().map(|known| known.to.clone()).collect();
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some());
@@ -144,31 +143,33 @@ impl Checkpoints<'_> {
                 None => {}
             }
         }
+        for (from, known) in former {
+            brought.entry(from).or_insert(known);
+        }
         Ok(brought)
     }
 
     /// The files that a turn's calls moved from where they were not captured, which are not there again, as they were after that: another
-    /// call may have changed or deleted them since.
+    /// call may have changed or deleted them since. So are those of what goes back as a whole, which is not known file by file.
     pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, FileState> {
         let mut taken = BTreeMap::new();
         let goes_away =
             |path: &BString| up_from(path.as_bstr()).any(|top| turn.placed.contains_key(&exact::encode(top)));
-        // What is where nothing is captured goes back as it is.
-        let is_whole = |new: &String| {
-            turn.placed.contains_key(new) || exact::decode(new).is_some_and(|new| changed.aside.contains_key(&new))
-        };
-        let came_whole = turn.came.iter().filter(|(new, _)| is_whole(new));
-        let whole: Vec<BString> = came_whole.filter_map(|(_, old)| exact::decode(old.as_ref()?)).collect();
-        for (from, Brought { to, file, nowhere }) in &turn.brought {
+        let is_there =
+            |path: &BString, file: FileState| self.uncaptured_file(path.as_bstr()).is_some_and(|now| now.id == file.id);
+        let whole: Vec<(BString, BString)> = moved_whole(turn, changed).collect();
+        for (from, Brought { to, file, .. }) in &turn.brought {
             let (Some(new), Some(old), Some(file)) = (exact::decode(to), exact::decode(from), *file) else { continue };
-            if *nowhere && turn.came.contains_key(to) {
+            if turn.came.get(to) == Some(&None) {
                 continue;
             }
             let is_as_it_was = changed.files.get(&new).is_some_and(|change| change.to == Some(file));
             let goes_back = is_as_it_was && old_name(&turn.came, &new).as_ref() == Some(&old);
-            let is_known = goes_back || whole.iter().any(|top| is_at_or_below(old.as_bstr(), top.as_bstr()));
-            let stays = Worktree::new(self.repo).has_file(old.as_bstr()) && !goes_away(&old);
-            if !is_known && !stays {
+            let is_taken = match whole.iter().find(|(_, top)| is_at_or_below(old.as_bstr(), top.as_bstr())) {
+                Some((now, top)) => !is_there(&below(top, now, &old), file),
+                None => !is_there(&old, file) || goes_away(&old),
+            };
+            if is_taken && !goes_back {
                 taken.insert(from.clone(), as_before(file, before.uncaptured.get(&old)));
             }
         }
@@ -312,7 +313,11 @@ impl Checkpoints<'_> {
         (before, after): (&Checkpoint, &Checkpoint),
         delta: &mut Delta,
     ) -> Result<()> {
-        for (path, state) in turn.stashed.iter().filter_map(|(path, state)| Some((exact::decode(path)?, *state))) {
+        // What is where nothing is captured goes back as it is.
+        let whole: Vec<BString> = moved_whole(turn, delta).map(|(_, old)| old).collect();
+        let is_in_whole = |path: &BString| whole.iter().any(|top| is_at_or_below(path.as_bstr(), top.as_bstr()));
+        let taken = turn.stashed.iter().filter_map(|(path, state)| Some((exact::decode(path)?, *state)));
+        for (path, state) in taken.filter(|(path, _)| !is_in_whole(path)) {
             self.give_back_above(path.as_bstr(), (before, after), delta)?;
             let change = delta.files.entry(path).or_insert(Change::new(None, None));
             change.from = change.from.or(Some(state));
@@ -379,6 +384,11 @@ fn is_from_nowhere(path: &BString, changed: &Delta, moved: &BTreeMap<BString, BS
         && changed.aside.get(path).is_none_or(|change| change.from.is_none());
     let mut gone = changed.files.iter().filter(|(_, change)| change.to.is_none()).map(|(old, _)| old);
     is_new && !moved.contains_key(path) && gone.all(|old| moved.values().any(|from| from == old))
+}
+
+/// What a turn moved and is where nothing is captured: its new name and the old one.
+fn moved_whole(turn: &Turn, changed: &Delta) -> impl Iterator<Item = (BString, BString)> {
+    turn.moves().filter(|(new, _)| turn.placed.contains_key(&exact::encode(new)) || changed.aside.contains_key(new))
 }
 
 /// What is beyond the limits and went from one name to another.

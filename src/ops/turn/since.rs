@@ -109,6 +109,8 @@ impl Since {
         leave_placed_by_user(view, turn, &told)?;
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         for (path, file) in checkpoints.taken_away(turn, &self.before, changed) {
+            // It comes back as it was, and what there is of it where nothing is captured is the turn's.
+            turn.came.retain(|new, old| old.as_ref() != Some(&path) || !turn.placed.contains_key(new));
             turn.stashed.entry(path).or_insert(file);
         }
         turn.brought.clear();

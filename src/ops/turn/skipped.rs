@@ -6,6 +6,7 @@ use crate::git::timeline::stored::Side;
 use crate::git::worktree::identity::is_directory;
 use crate::model::bytes::{exact, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
+use crate::model::path::is_at_or_below;
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
 use crate::ops::view::View;
@@ -139,6 +140,14 @@ pub fn warn_of_changed<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn
     for turn in turns {
         let goes_back = |old: &BString| plan.aside.iter().any(|aside| !aside.out && aside.path == *old);
         let moved: Vec<(BString, BString)> = turn.moves().filter(|(_, old)| goes_back(old)).collect();
+        for (_, old) in &moved {
+            let stashed = turn.stashed.keys().filter_map(|path| exact::decode(path));
+            let mut changed = stashed.filter(|path| is_at_or_below(path.as_bstr(), old.as_bstr()));
+            changed.by_ref().take(NAMED).for_each(|path| view.warn(as_left(&path, turn)));
+            if let more @ 1.. = changed.count() {
+                view.warn(format!("so do {more} more files in {}", in_quotes(old.as_bstr())));
+            }
+        }
         let state = |side| view.timeline.checkpoint(turn.turn, side).ok();
         // A record that cannot be read is told of where it is needed.
         let Some((before, after)) = moved.first().and_then(|_| state(Side::Before).zip(state(Side::After))) else {
@@ -152,13 +161,16 @@ pub fn warn_of_changed<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn
             if let (Some(was), Some(now)) = (was.filter(|was| !is_directory(was)), now)
                 && own_part(was) != own_part(now)
             {
-                let (path, turn) = (in_quotes(old.as_bstr()), turn.turn);
-                view.warn(format!(
-                    "{path} goes back as turn {turn} left it: it was not captured, and was changed meanwhile"
-                ));
+                view.warn(as_left(&old, turn));
             }
         }
     }
+}
+
+/// The word for what goes back as it is, since no state has it as it was.
+fn as_left(path: &BString, turn: &Turn) -> String {
+    let (path, turn) = (in_quotes(path.as_bstr()), turn.turn);
+    format!("{path} goes back as turn {turn} left it: it was not captured, and was changed meanwhile")
 }
 
 /// Says what becomes of directories that are moved as a whole, where that is not all that there is to say.
