@@ -351,8 +351,7 @@ const NEAR_TURNS: usize = 32;
 pub fn picked(view: &View<'_>) -> Result<BTreeMap<u64, ObjectId>> {
     let (objects, timeline) = (Objects::new(view.repo), &view.timeline);
     let (Some(head), place) = (view.head.commit, view.place()?) else { return Ok(BTreeMap::new()) };
-    let numbers = timeline.turn_numbers()?;
-    let mut left: Vec<u64> = numbers.into_iter().rev().take(NEAR_TURNS).collect();
+    let mut left = timeline.newest_turns(NEAR_TURNS, 0)?;
     let lowest = left.last().copied().unwrap_or_default();
     left.retain(|turn| !place.undone.contains(turn) && timeline.state.open != Some(*turn));
     let (mut own, mut at) = (HashSet::new(), place.top);

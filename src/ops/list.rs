@@ -242,13 +242,12 @@ impl States {
 
 /// Every recorded turn, the newest first; by where HEAD stands, where the timeline is this worktree's.
 pub fn every(timeline: &Stored<'_>, view: Option<&View<'_>>, most: usize) -> Result<Vec<(Turn, State)>> {
-    listed(timeline, view, timeline.turn_numbers()?.into_iter().rev().take(most).collect())
+    listed(timeline, view, timeline.newest_turns(most, 0)?)
 }
 
 /// The turns from one number on, the newest first.
 pub fn since(timeline: &Stored<'_>, view: &View<'_>, lowest: u64) -> Result<Vec<(Turn, State)>> {
-    let numbers = timeline.turn_numbers()?.into_iter().rev().take_while(|number| *number >= lowest);
-    listed(timeline, Some(view), numbers.collect())
+    listed(timeline, Some(view), timeline.newest_turns(usize::MAX, lowest)?)
 }
 
 /// The turns of these numbers, the last one of which is the lowest.

@@ -328,9 +328,9 @@ fn merged_since(view: &View<'_>, goal: u64) -> Result<Vec<u64>> {
         }
         Ok(false)
     };
-    let numbers = view.timeline.turn_numbers()?.into_iter().rev().take_while(|number| *number > goal);
+    let numbers = view.timeline.newest_turns(usize::MAX, goal + 1)?;
     let mut merged = Vec::new();
-    for number in numbers.filter(|number| !known.contains(number)).take(MOST_MERGED) {
+    for number in numbers.into_iter().filter(|number| !known.contains(number)).take(MOST_MERGED) {
         if is_merged(view, number)? && !came_with_one(number)? {
             merged.push(number);
         }

@@ -44,6 +44,9 @@ const BEYOND_COUNT: u64 = 1 << 53;
 /// In how many of the last turns a session or a prompt is looked for.
 const LAST_TURNS: u64 = 8;
 
+/// How many directories name a number.
+const LEVELS: usize = 3;
+
 /// The timeline as it was read: its commit, its tree and its state.
 #[derive(Clone, Debug)]
 pub struct Stored<'r> {
@@ -147,29 +150,43 @@ impl<'r> Stored<'r> {
         self.numbers_in("turns")
     }
 
+    /// The numbers of the newest turns, the newest first: at most so many, and none below this one.
+    pub fn newest_turns(&self, most: usize, lowest: u64) -> Result<Vec<u64>> {
+        self.newest_in("turns", most, lowest)
+    }
+
     /// The numbers of all rescue checkpoints, in order.
     pub fn rescue_numbers(&self) -> Result<Vec<u64>> {
         self.numbers_in("rescues")
     }
 
     fn numbers_in(&self, directory: &str) -> Result<Vec<u64>> {
-        let Some((_, top)) = Objects::new(self.repo).tree_entry(self.tree, directory.into())? else {
-            return Ok(Vec::new());
-        };
-        let mut level = vec![(0_u64, top)];
-        for _ in 0..3 {
-            let mut below = Vec::new();
-            for (above, tree) in level {
-                for entry in self.repo.find_tree(tree)?.decode()?.entries {
-                    let name = entry.filename.to_str().ok().and_then(|name| name.parse::<u64>().ok());
-                    let number = name.and_then(|name| above.checked_mul(100)?.checked_add(name));
-                    below.extend(number.filter(|_| entry.mode.is_tree()).map(|number| (number, entry.oid.to_owned())));
+        let mut numbers = self.newest_in(directory, usize::MAX, 0)?;
+        numbers.reverse();
+        Ok(numbers)
+    }
+
+    /// The largest numbers; no more trees are read than it takes.
+    fn newest_in(&self, directory: &str, most: usize, lowest: u64) -> Result<Vec<u64>> {
+        let (mut numbers, mut rest) = (Vec::new(), Vec::new());
+        rest.extend(Objects::new(self.repo).tree_entry(self.tree, directory.into())?.map(|(_, tree)| (0_u64, tree, 0)));
+        while let Some((number, tree, level)) = rest.pop().filter(|_| numbers.len() < most) {
+            if level == LEVELS {
+                if number < lowest {
+                    break;
                 }
+                numbers.push(number);
+                continue;
             }
-            level = below;
+            let mut below = Vec::new();
+            for entry in self.repo.find_tree(tree)?.decode()?.entries {
+                let name = entry.filename.to_str().ok().and_then(|name| name.parse::<u64>().ok());
+                let number = name.and_then(|name| number.checked_mul(100)?.checked_add(name));
+                below.extend(number.filter(|_| entry.mode.is_tree()).map(|it| (it, entry.oid.to_owned(), level + 1)));
+            }
+            below.sort_unstable_by_key(|(number, ..)| *number);
+            rest.append(&mut below);
         }
-        let mut numbers: Vec<u64> = level.into_iter().map(|(number, _)| number).collect();
-        numbers.sort_unstable();
         Ok(numbers)
     }
 
@@ -453,6 +470,12 @@ mod tests {
         let commit = kept(&f, &turns);
         let stored = Timelines::new(&f.repo).timeline().expect("read it");
         assert_eq!(stored.turn_numbers().expect("list them"), numbers);
+        let newest = |most, lowest| stored.newest_turns(most, lowest).expect("list the newest");
+        assert_eq!(newest(3, 0), [1_234_567, 10_001, 100]);
+        assert_eq!(newest(3, 100), [1_234_567, 10_001, 100]);
+        assert_eq!(newest(100, 99), [1_234_567, 10_001, 100, 99]);
+        assert_eq!(newest(100, 1_234_568), [0; 0]);
+        assert_eq!(newest(0, 0), [0; 0]);
         assert_eq!(stored.turns().expect("read them").into_values().collect::<Vec<_>>(), turns);
         assert_eq!((stored.find_turn(2).expect("look"), stored.rescue_numbers().expect("list them")), (None, vec![]));
         let paths = f.lines(&["ls-tree", "-r", "--name-only", &commit.to_string(), "turns/"]);
