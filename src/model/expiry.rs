@@ -1,6 +1,7 @@
 //! Which turns expire: those older than the limit, but never a turn that can be
 //! redone, nor one of the newest that can be undone.
 
+use crate::model::place::Stack;
 use crate::model::timeline::Timeline;
 use crate::model::turn::{Footing, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,7 @@ pub fn expiry(
         {
             newest = newest.saturating_sub(1);
             kept.insert(turn.turn);
-            at = turn.previous.and_then(|below| turns.get(&below));
+            at = below(stack, turn).and_then(|below| turns.get(&below));
         }
     }
     kept.extend(turns.values().filter(|turn| turn.kept || is_held(turn)).map(|turn| turn.turn));
@@ -52,11 +53,21 @@ fn stacked(timeline: &Timeline, turns: &BTreeMap<u64, Turn>) -> BTreeSet<u64> {
     let mut stacked: BTreeSet<u64> = timeline.stacks.values().flat_map(|stack| stack.undone.iter().copied()).collect();
     for stack in timeline.stacks.values() {
         let mut at = stack.top;
-        while let Some(turn) = at.filter(|turn| stacked.insert(*turn)).and_then(|turn| turns.get(&turn)) {
-            at = turn.previous;
+        while let Some(turn) = at.and_then(|turn| turns.get(&turn)) {
+            // On another line it may stand above others.
+            if !stacked.insert(turn.turn) && stack.lifted.is_empty() {
+                break;
+            }
+            at = below(stack, turn);
         }
     }
     stacked
+}
+
+/// The turn below one on a branch's line.
+fn below(stack: &Stack, turn: &Turn) -> Option<u64> {
+    let lift = stack.lifted.get(&turn.turn).filter(|lift| lift.previous < turn.turn);
+    lift.map(|lift| lift.previous).or(turn.previous)
 }
 
 /// A turn right above one that goes becomes the lowest of its branch; depths are counted from there.
@@ -92,7 +103,6 @@ mod tests {
     fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
         super::expiry(timeline, turns, is_old, |_| false)
     }
-    use crate::model::place::Stack;
 
     /// Turns 1 to `count` on one branch, each on the one below it.
     fn line(count: u64) -> (Timeline, BTreeMap<u64, Turn>) {

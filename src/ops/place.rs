@@ -46,53 +46,116 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     if !is_among_others(timeline, &recorded)? {
         return Ok(());
     }
-    keep_lifted(timeline, &recorded, (at.commit, commit))?;
+    keep_lifted(timeline, &recorded, head, (at.commit, commit))?;
     let lines = lines(timeline, &recorded, head, commit)?;
     timeline.state.found = Some((head.clone(), lines.found));
-    let lifted = lifts(timeline, lines.joined)?;
-    timeline.state.lifted.extend(lifted);
+    let lifted = with_lifts(timeline, timeline.state.lifted.clone(), &lines.joined, lines.newest)?;
+    timeline.state.lifted = lifted;
     Ok(())
 }
 
-/// Where turns stand by this, each with the one below it, the lowest first.
-fn lifts(timeline: &Stored<'_>, joined: Vec<(u64, u64)>) -> Result<BTreeMap<u64, Lift>> {
-    let mut lifts: BTreeMap<u64, Lift> = BTreeMap::new();
-    for (turn, previous) in joined {
-        let below = match lifts.get(&previous) {
+/// Those that stand elsewhere, with more of them, each with the one below it, the lowest first. Those that stand above such, from the newest
+/// turn down, are counted again.
+fn with_lifts(
+    timeline: &Stored<'_>,
+    mut lifted: BTreeMap<u64, Lift>,
+    joined: &[(u64, u64)],
+    newest: Option<u64>,
+) -> Result<BTreeMap<u64, Lift>> {
+    let put = |lifted: &mut BTreeMap<u64, Lift>, (turn, previous): (u64, u64)| {
+        let below = match lifted.get(&previous) {
             Some(lift) => lift.depth,
             None => timeline.require_turn(previous)?.depth,
         };
         let depth = below + u64::from(!timeline.require_turn(turn)?.is_part());
-        lifts.insert(turn, Lift { previous, depth });
+        lifted.insert(turn, Lift { previous, depth });
+        Ok::<_, anyhow::Error>(())
+    };
+    joined.iter().try_for_each(|lift| put(&mut lifted, *lift))?;
+    let (mut above, mut at) = (Vec::new(), newest.filter(|_| !lifted.is_empty()));
+    while let Some(turn) = at.filter(|turn| !lifted.contains_key(turn) && above.len() < NEAR_TURNS) {
+        at = timeline.require_turn(turn)?.previous;
+        above.extend(at.map(|below| (turn, below)));
     }
-    Ok(lifts)
+    if at.is_some_and(|turn| lifted.contains_key(&turn)) {
+        above.into_iter().rev().try_for_each(|lift| put(&mut lifted, lift))?;
+    }
+    Ok(lifted)
 }
 
-/// Before it is written that this is done: what has been redone below the last turn done stands there by its number.
-pub fn put_below(timeline: &Stored<'_>, state: &mut Timeline, redone: Option<u64>, top: Option<u64>) -> Result<()> {
-    if let Some(redone) = redone.filter(|redone| Some(*redone) < top) {
-        let tops = [redone].into_iter().chain(top).collect();
-        state.lifted.extend(lifts(timeline, joined(&tops, &|turn| timeline.node(turn))?)?);
+/// Before it is written that turns are done again: they stand by their numbers, below what HEAD has gained since, or above what it had lost
+/// with that.
+pub fn put_redone(timeline: &Stored<'_>, state: &mut Timeline, tops: &BTreeSet<u64>) -> Result<()> {
+    let joined = joined(tops, &|turn| timeline.node(turn))?;
+    state.lifted = with_lifts(timeline, std::mem::take(&mut state.lifted), &joined, tops.last().copied())?;
+    Ok(())
+}
+
+/// A line of which git has taken off again what it had gained above turns that moved no ref: the last of these is the last one done.
+fn without_gained(timeline: &Stored<'_>, line: Stack, head: ObjectId, found: Option<Found>) -> Result<Stack> {
+    let objects = Objects::new(timeline.repo);
+    let (mut gone, mut at) = (Vec::new(), line.top);
+    while let Some(turn) = at.filter(|_| !line.lifted.is_empty() && gone.len() < NEAR_TURNS) {
+        let is_there = match end_below(at, &|turn| timeline.node(turn))? {
+            Some(end) => objects.has_commit(end.commit) && objects.is_ancestor(end.commit, head)?,
+            None => true,
+        };
+        // It may be there anew.
+        if is_there || found.is_some_and(|found| found.turn == turn) {
+            break;
+        }
+        gone.push(turn);
+        at = line.lifted.get(&turn).map_or(timeline.node(turn)?.previous, |lift| Some(lift.previous));
+    }
+    let stood_higher = |turn: &u64| line.lifted.contains_key(turn);
+    let Some(top) = at.filter(|_| gone.iter().any(stood_higher)) else { return Ok(line) };
+    if timeline.node(top)?.moved() {
+        return Ok(line);
+    }
+    gone.reverse();
+    let by_hand = gone.iter().chain(&line.by_hand).copied().collect();
+    Ok(Stack { top: at, undone: [gone, line.undone].concat(), by_hand, lifted: line.lifted })
+}
+
+/// Adds the undone turns that moved no ref and that HEAD, or what it was put back from, has gained newer ones above: redo brings them back
+/// below these.
+fn add_passed_over(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, place: &mut Place) -> Result<()> {
+    let newest = place.top.max(place.undone.last().copied());
+    let lines = match recorded.own() {
+        Some(own) => vec![own.clone()],
+        None => [vec![recorded.last.clone()], others_here(timeline, head)?].concat(),
+    };
+    let is_done = |turn: u64| Ok::<_, anyhow::Error>(first_up_to(timeline, turn, place.top)? == Some(turn));
+    let Some(line) = lines.into_iter().find(|line| line.undone.iter().any(|turn| Some(*turn) < newest)) else {
+        return Ok(());
+    };
+    for turn in line.undone {
+        if place.undone.contains(&turn) || is_done(turn)? {
+            continue;
+        }
+        let node = timeline.node(turn)?;
+        let is_above = match node.previous {
+            Some(below) => place.undone.contains(&below) || is_done(below)?,
+            None => true,
+        };
+        if node.moved() || !is_above {
+            break;
+        }
+        let at = place.undone.iter().take_while(|undone| **undone < turn).count();
+        place.undone.insert(at, turn);
     }
     Ok(())
 }
 
-/// The undone turns that moved no ref and are older than the last one done, which HEAD has gained since: redo brings them back below that.
-fn passed_over(timeline: &Stored<'_>, recorded: &Recorded, top: Option<u64>) -> Result<Vec<u64>> {
-    let (mut over, line) = (Vec::new(), recorded.own().unwrap_or(&recorded.last));
-    for turn in line.undone.iter().copied().take_while(|turn| Some(*turn) < top) {
-        let node = timeline.node(turn)?;
-        let is_above = match (over.last(), node.previous) {
-            (Some(last), previous) => previous == Some(*last),
-            (None, None) => true,
-            (None, Some(below)) => first_up_to(timeline, below, top)? == Some(below),
-        };
-        if node.moved() || !is_above || first_up_to(timeline, turn, top)? == Some(turn) {
-            break;
+/// The lines of other branches that are at HEAD's commit, or had another name.
+fn others_here(timeline: &Stored<'_>, head: &Head) -> Result<Vec<Stack>> {
+    let (refs, mut lines) = (Refs::new(timeline.repo), Vec::new());
+    for (name, stack) in timeline.state.stacks.iter().filter(|(name, _)| *name != "HEAD" && *name != head.stack()) {
+        if refs.ref_id(name)?.is_none_or(|tip| Some(tip) == head.commit) {
+            lines.push(stack.clone());
         }
-        over.push(turn);
     }
-    Ok(over)
+    Ok(lines)
 }
 
 /// Before it is written that a branch stands here: the line of turns from which git has taken it away is kept, with what moved no ref
@@ -110,6 +173,8 @@ pub fn keep_line(timeline: &Stored<'_>, state: &mut Timeline, head: &Head, place
 struct Lines {
     /// The newest end of a turn in it.
     found: Option<Found>,
+    /// The newest turn that is done.
+    newest: Option<u64>,
     /// The turns that stand elsewhere than they did, each with the one below it.
     joined: Vec<(u64, u64)>,
 }
@@ -136,8 +201,16 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
             continue;
         }
         if let Some(top) = line.top.filter(|_| !is_reached && (is_own || own.is_none())) {
-            // It was made anew upon what is newer: that stands below all of it.
-            most = top;
+            let newest = ends.iter().max_by_key(|end| end.turn).filter(|newest| Some(newest.turn) > base);
+            let has_it = |newest: &Found| {
+                Ok::<_, anyhow::Error>(
+                    ends_near(timeline, recorded, newest.commit)?.iter().any(|end| Some(end.turn) == base),
+                )
+            };
+            // It was made anew upon what is newer: that stands below all of it. Else that was made upon it as it is now.
+            if !newest.map_or(Ok(false), has_it)? {
+                most = top;
+            }
         }
         // What moved no ref is not where HEAD is only beside it.
         let is_done = line.top == base || is_own || *comes_along;
@@ -149,7 +222,9 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
     }
     // What moved no ref stands above such an end wherever that is.
     let newest = tops.last().copied();
-    for line in recorded.others.iter().filter(|line| line.top.is_some() && line.top < newest) {
+    let undone = &own.unwrap_or(&recorded.last).undone;
+    let is_done = |line: &&Stack| line.top.is_some_and(|top| Some(top) < newest && !undone.contains(&top));
+    for line in recorded.others.iter().filter(is_done) {
         let base = base_of(line.top, &|turn| timeline.node(turn))?;
         tops.extend(line.top.filter(|_| ends.iter().any(|end| Some(end.turn) == base)));
     }
@@ -157,7 +232,8 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
     if *comes_along {
         joined.extend(going_up(timeline, &recorded.last, &tops)?);
     }
-    Ok(Lines { found: ends.into_iter().filter(|end| end.turn <= most).max_by_key(|end| end.turn), joined })
+    let newest = tops.last().copied();
+    Ok(Lines { found: ends.into_iter().filter(|end| end.turn <= most).max_by_key(|end| end.turn), newest, joined })
 }
 
 /// The first turn from one down that is no newer than this one.
@@ -204,11 +280,17 @@ fn ends_near(timeline: &Stored<'_>, recorded: &Recorded, head: ObjectId) -> Resu
     Ok(ends)
 }
 
-/// Has those stand where they did that went up on the line of HEAD's branch, or on the one that was walked last, while all of that is in
-/// HEAD's history, which went from one commit to another since.
-fn keep_lifted(timeline: &mut Stored<'_>, recorded: &Recorded, (from, to): (Option<ObjectId>, ObjectId)) -> Result<()> {
+/// Has those stand where they did that went up on the line of HEAD's branch, of another one that is here, or on the one that was walked last,
+/// while all of that is in HEAD's history, which went from one commit to another since.
+fn keep_lifted(
+    timeline: &mut Stored<'_>,
+    recorded: &Recorded,
+    head: &Head,
+    (from, to): (Option<ObjectId>, ObjectId),
+) -> Result<()> {
     let objects = Objects::new(timeline.repo);
-    let lines = recorded.own().map(|own| (own, false)).into_iter().chain([(&recorded.last, true)]);
+    let others = others_here(timeline, head)?;
+    let lines = recorded.own().into_iter().chain(&others).map(|line| (line, false)).chain([(&recorded.last, true)]);
     for (line, is_last) in lines.filter(|(line, _)| !line.lifted.is_empty()) {
         timeline.state.lifted.clone_from(&line.lifted);
         // What it had then it has still, where it has only gained something.
@@ -292,14 +374,16 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
         let resets = Refs::new(repo).resets_since(head.stack(), at);
         recorded.comes_back = resets.last().is_some_and(|reset| reset.goes_back);
     }
+    if let Some(commit) = head.commit {
+        recorded.last = without_gained(timeline, recorded.last, commit, found)?;
+        recorded.here = recorded.here.map(|line| without_gained(timeline, line, commit, found)).transpose()?;
+    }
     let mut place = decide(&recorded, head.commit, found, &|turn| timeline.node(turn))?;
     if place.undone.is_empty() {
         let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| Some(lift.previous) >= place.top);
         place.undone = recorded.last.undone.iter().take_while(goes_up).copied().collect();
     }
-    if place.undone.is_empty() {
-        place.undone = passed_over(timeline, &recorded, place.top)?;
-    }
+    add_passed_over(timeline, &recorded, head, &mut place)?;
     Ok(place)
 }
 

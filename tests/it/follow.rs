@@ -930,11 +930,57 @@ fn what_is_undone_and_moved_no_ref_is_redone_above_what_history_gained() {
     }
 }
 
+#[test]
+fn what_was_taken_out_and_brought_back_is_no_line_that_the_branch_has_left() {
+    for goes in ["git switch -q --detach", "git switch -qc other", "git branch -m other", "true"] {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.turn(Mode::Ghost, "echo two >two.txt");
+        repo.turn(Mode::Ghost, "echo three >three.txt");
+        repo.oxundo(["undo", "--only", "2"]).success();
+        repo.redo();
+        repo.turn(Mode::Ghost, "echo five >five.txt");
+        let before = told(&repo);
+        assert_eq!(before, ["5 done", "3 done", "2 done", "1 done"]);
+        repo.sh(goes);
+        assert_eq!(told(&repo), before, "{goes}");
+    }
+}
+
+#[test]
+fn a_newer_turn_above_picked_ones_is_the_last_one_done() {
+    let repo = Sandbox::new();
+    repo.sh("git branch f; git branch g");
+    repo.agent("echo one >one.txt");
+    repo.sh("git switch -q g");
+    repo.agent("echo two >two.txt");
+    repo.agent("echo three >three.txt");
+    repo.sh("git switch -q main; git cherry-pick main..g");
+    repo.oxundo(["undo", "--only", "2"]).success();
+    repo.redo();
+    repo.sh("git switch -q f; git merge -q --ff-only main");
+    repo.agent("echo five >five.txt");
+    repo.sh("git switch -q main; git merge -q --ff-only f");
+    assert_eq!(told(&repo)[0], "5 done");
+    let there = repo.copy();
+    repo.undo();
+    repo.assert_absent("five.txt", "undone");
+    repo.redo();
+    repo.state().assert_is(&there.state(), "redo");
+}
+
 /// Where the turns that HEAD gains are newer than what is undone, that is redone below them.
 #[test]
 fn what_is_undone_and_moved_no_ref_is_redone_below_what_history_gained() {
-    for (ghosts, merge) in [(1, "git merge -q --no-edit newer"), (2, "git merge -q newer"), (1, "git rebase -q newer")]
-    {
+    let own = "git commit -q --allow-empty -m own";
+    let cases = [
+        (1, format!("{own}; git merge -q --no-edit newer")),
+        (2, format!("{own}; git merge -q --no-edit newer")),
+        (1, "git merge -q newer".to_owned()),
+        (2, "git merge -q newer".to_owned()),
+        (1, format!("{own}; git rebase -q newer")),
+    ];
+    for (ghosts, merge) in cases {
         let repo = Sandbox::new();
         repo.agent("echo one >one.txt");
         repo.sh("git branch newer");
@@ -944,8 +990,7 @@ fn what_is_undone_and_moved_no_ref_is_redone_below_what_history_gained() {
         repo.json(["undo", "--steps", &ghosts.to_string()]);
         repo.sh("git switch -q newer");
         repo.agent("echo newer >newer.txt");
-        repo.sh("git switch -q main; git commit -q --allow-empty -m own");
-        repo.sh(merge);
+        repo.sh(&format!("git switch -q main; {merge}"));
         let newer = ghosts + 2;
         let (merged, before) = (repo.copy(), told(&repo));
         assert!(before.contains(&"2 undone".to_owned()) && before.contains(&format!("{newer} done")), "{before:?}");
@@ -967,11 +1012,162 @@ fn what_is_undone_and_moved_no_ref_is_redone_below_what_history_gained() {
         assert_eq!(repo.files(), merged.files());
         repo.redo();
         assert_eq!(repo.files(), redone.files());
-        // The merge is taken off again: what was redone stays done.
+        // The merge is taken off again: what was redone stays done, and is below it when that comes back.
         let repo = redone;
-        repo.sh("git stash -qu; git reset -q --hard HEAD~1; git stash pop -q");
-        repo.assert_file("new0.txt", "new\n", "it stays");
-        repo.assert_sound();
+        for kind in ["git reset -q --keep HEAD~1", "git stash -qu; git reset -q --hard HEAD~1; git stash pop -q"] {
+            let repo = repo.copy();
+            repo.sh(kind);
+            let done = if merge.contains("rebase") { &all[..] } else { &all[1..] };
+            let log = told(&repo);
+            assert_eq!(log[log.len() - done.len()..], *done, "{kind}: {log:?}");
+            repo.assert_file("new0.txt", "new\n", "it stays");
+            // No redo leads over an own commit.
+            if !merge.contains("own") {
+                assert_eq!(log[0], format!("{newer} undone"));
+                repo.oxundo(["redo"]).success();
+                assert_eq!(told(&repo), all);
+                repo.undo();
+                assert_eq!(told(&repo), log);
+            }
+            repo.json(["undo", "--steps", &(done.len() - 1).to_string()]);
+            repo.assert_absent("new0.txt", "it is undone");
+            repo.assert_sound();
+        }
+    }
+}
+
+/// A turn, another one above it that moved no ref and is undone, and a newer one on another branch, which is merged.
+fn with_newer(merge: &str) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.agent("echo one >one.txt");
+    repo.sh("git branch f; git branch g");
+    repo.turn(Mode::Ghost, "echo two >two.txt");
+    repo.undo();
+    repo.sh("git switch -q f");
+    repo.agent("echo three >three.txt");
+    repo.sh(&format!("git switch -q main; git merge -q --no-edit {merge} f"));
+    repo
+}
+
+/// What happens once a newer turn is merged.
+const GOES_ON: &[(&str, &str)] = &[
+    ("its branch", "git switch -q f; oxundo run -- sh -c 'echo 4 >4.txt'; git switch -q main"),
+    ("another branch", "git switch -qc h; oxundo run -- sh -c 'echo 4 >4.txt'; git switch -q main"),
+    (
+        "another branch's is undone",
+        "git switch -qc h; oxundo run --ghost -- sh -c 'echo 4 >4.txt'; oxundo undo; git switch -q main",
+    ),
+    ("renamed", "git branch -m mm"),
+    ("detached", "git switch -q --detach"),
+    ("a new branch", "git switch -qc h"),
+    ("a new branch by way of another", "git switch -q g; git switch -qc h main"),
+    ("put back", "git reset -q --hard HEAD~1; git merge -q --no-edit f"),
+];
+
+#[test]
+fn what_is_undone_and_moved_no_ref_is_within_reach_however_the_branches_go_on() {
+    for merge in ["--no-ff", "--ff"] {
+        check_all(GOES_ON.iter().map(|(name, story)| (format!("{name} {merge}"), *story)), |story| {
+            let repo = with_newer(merge);
+            repo.sh(story);
+            assert!(told(&repo).contains(&"2 undone".to_owned()), "{:?}", told(&repo));
+            let head = repo.head();
+            repo.oxundo(["redo"]).success();
+            assert_eq!(repo.head(), head, "it moves no ref");
+            repo.assert_file("two.txt", "two\n", "redone");
+            let done: Vec<String> = told(&repo).into_iter().filter(|turn| turn.ends_with(" done")).collect();
+            assert_eq!(done, ["3 done", "2 done", "1 done"]);
+            repo.assert_sound();
+        });
+    }
+}
+
+#[test]
+fn what_moved_no_ref_is_redone_where_the_branch_is_put_back_into_what_it_gained() {
+    let begun = |back: &str| {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.sh("git branch f");
+        repo.turn(Mode::Ghost, "echo two >two.txt");
+        repo.undo();
+        repo.sh("git switch -q f");
+        repo.agent("echo three >three.txt");
+        repo.agent("echo four >four.txt");
+        repo.sh(&format!("git switch -q main; git merge -q f; {back}"));
+        repo
+    };
+    let all = ["4 done", "3 done", "2 done", "1 done"];
+    for (back, redos) in [("git reset -q --hard HEAD~1", 2), ("git reset -q --hard HEAD~3", 4)] {
+        let repo = begun(back);
+        for _ in 0..redos {
+            repo.oxundo(["redo"]).success();
+        }
+        assert_eq!(told(&repo), all, "{back}");
+        repo.refuses(&["redo"], "nothing");
+        repo.assert_file("two.txt", "two\n", "redone");
+        assert_eq!(repo.sh("oxundo status --short").matches("undo:4").count(), 1);
+    }
+    // At once: no line takes back what comes at two places.
+    let repo = begun("git reset -q --hard HEAD~1");
+    let output = repo.oxundo(["redo", "--steps", "2"]);
+    output.success();
+    assert!(!output.err().contains("hint"), "{}", output.err());
+    assert_eq!(told(&repo), all);
+    // The one that is gained is between two that are undone.
+    let repo = Sandbox::new();
+    repo.sh("git branch f");
+    repo.agent("echo one >one.txt");
+    repo.turn(Mode::Ghost, "echo two >two.txt");
+    repo.sh("git stash -qu; git switch -q f");
+    repo.agent("echo three >three.txt");
+    repo.sh("git switch -q main; git stash pop -q");
+    repo.turn(Mode::Ghost, "echo four >four.txt");
+    repo.json(["undo", "--steps", "2"]);
+    repo.sh("git merge -q --no-edit --no-ff f");
+    let output = repo.oxundo(["redo", "--steps", "2"]);
+    output.success();
+    assert!(!output.err().contains("--only"), "that would take out another one: {}", output.err());
+    assert_eq!(told(&repo), all);
+    repo.assert_file("four.txt", "four\n", "redone");
+    // Redone, and then seen from elsewhere.
+    let repo = with_newer("--no-ff");
+    repo.redo();
+    repo.sh("git stash -qu; git switch -q g; git switch -q --detach main; git stash pop -q");
+    assert_eq!(told(&repo), ["3 done", "2 done", "1 done"]);
+    // It stands there for gc, too, wherever HEAD is.
+    let repo = with_newer("--no-ff");
+    repo.redo();
+    repo.sh("git stash -qu; git switch -q f; oxundo gc --keep 0s; git switch -q main; git stash pop -q");
+    assert_eq!(told(&repo), ["3 done", "2 done", "1 done"]);
+    // The branch of the newer one goes on, and is merged again.
+    let repo = with_newer("--no-ff");
+    repo.redo();
+    repo.sh("git stash -qu; git switch -q f; oxundo run -- sh -c 'echo 4 >4.txt'; git switch -q main
+        git merge -q --no-edit f; git stash pop -q");
+    assert_eq!(told(&repo), all);
+    assert_eq!(repo.sh("oxundo status --short").matches("undo:4").count(), 1);
+}
+
+/// A turn with a commit and one above it that moved no ref are undone together; the first comes back by a merge.
+#[test]
+fn what_stands_on_what_a_merge_brings_back_is_redone() {
+    for elsewhere in [false, true] {
+        let repo = Sandbox::new();
+        repo.agent("echo one >one.txt");
+        repo.agent("echo two >two.txt");
+        repo.sh("git branch f");
+        repo.turn(Mode::Ghost, "echo three >three.txt");
+        if elsewhere {
+            repo.sh("git switch -qc other");
+        }
+        repo.json(["undo", "--steps", "2"]);
+        repo.sh("git switch -q f");
+        repo.agent("echo four >four.txt");
+        repo.sh("git switch -q -; git merge -q --no-edit --no-ff f");
+        assert_eq!(told(&repo).iter().filter(|turn| turn.ends_with(" done")).count(), 3, "{:?}", told(&repo));
+        repo.oxundo(["redo"]).success();
+        repo.assert_file("three.txt", "three\n", "redone");
+        assert_eq!(told(&repo), ["4 done", "3 done", "2 done", "1 done"]);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::ops::conversation::Conversations;
 use crate::ops::fingerprint::fingerprint;
 use crate::ops::locked::Locked;
 use crate::ops::outcome::Outcome;
-use crate::ops::place::{keep_line, put_below};
+use crate::ops::place::{keep_line, put_redone};
 use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
@@ -215,9 +215,15 @@ impl PlannedUndo {
             1 => (String::new(), "it"),
             n => (format!(" --steps {n}"), "them"),
         };
-        if let (Some(last), Some(first)) = (range.below_top(), range.turns.first()) {
-            let all = if first.turn == last { last.to_string() } else { format!("{}..{last}", first.turn) };
-            return Some(format!("'oxundo undo --only {all}' takes {it} out again"));
+        if range.comes_below {
+            let numbers: Vec<u64> = range.turns.iter().map(|turn| turn.turn).collect();
+            return match numbers[..] {
+                [turn] => Some(format!("'oxundo undo --only {turn}' takes it out again")),
+                [first, .., last] if numbers.iter().copied().eq(first..=last) => {
+                    Some(format!("'oxundo undo --only {first}..{last}' takes them out again"))
+                }
+                _ => None,
+            };
         }
         Some(match (self.op, top.map(|top| top.turn), self.prepared.stays) {
             (Op::Redo, Some(top), true) => {
@@ -260,8 +266,17 @@ impl PlannedUndo {
         if plan.head.from.commit == plan.head.to.commit {
             update.state.stand_everywhere(was, &self.range.place);
         }
-        keep_line(&locked.timeline, &mut update.state, &plan.head.to, &self.range.place)?;
-        put_below(&locked.timeline, &mut update.state, self.range.below_top(), self.range.place.top)?;
+        // From what it walks over nobody else has taken the branch away.
+        let mut known = self.range.place.clone();
+        known.undone.extend(self.range.turns.iter().map(|turn| turn.turn));
+        keep_line(&locked.timeline, &mut update.state, &plan.head.to, &known)?;
+        if let Some(lowest) = self.range.turns.first().filter(|_| self.range.back == 0) {
+            // Below one under which all has expired nothing is known to be.
+            let below = was.top.filter(|_| lowest.previous.is_some());
+            let redone = self.range.turns.iter().map(|turn| turn.turn);
+            let tops = redone.chain(below).chain(self.range.place.top).collect();
+            put_redone(&locked.timeline, &mut update.state, &tops)?;
+        }
         update.state.stand(&plan.head.to, &self.range.place);
         let notes = self.reword(locked, &mut update)?;
         let rescue = update.put_rescue(&self.prepared.capture.checkpoint, &self.prepared.users)?;

@@ -48,6 +48,8 @@ pub struct TurnRange {
     pub place: Place,
     /// Whether it brings back what the last turn took out.
     pub brings_back: bool,
+    /// Whether a turn comes back below one that is done already and newer.
+    pub comes_below: bool,
     /// The state at which the last of them is left, where that is not its end.
     pub until: Option<Box<Checkpoint>>,
 }
@@ -119,12 +121,6 @@ impl TurnRange {
     /// Which way a turn of it is walked over.
     pub fn direction(&self, at: usize) -> Direction {
         if at < self.back { Direction::Back } else { Direction::Forward }
-    }
-
-    /// The last turn that comes back below the last one done, which is newer.
-    pub fn below_top(&self) -> Option<u64> {
-        let last = self.turns[self.back..].last().map(|turn| turn.turn);
-        last.filter(|_| last < self.place.top)
     }
 
     /// What leads on where the walk comes as far as one of its turns and not over it: to end there, or, as no walk ends between two
@@ -222,7 +218,7 @@ impl TurnRange {
             return Err(Refusal::new(Code::Usage, message).hint("run 'oxundo redo' first, without --steps").into());
         }
         let place = Place { top: turn.previous, ..view.place()?.clone() };
-        Ok(Self { turns: vec![turn], back: 1, place, brings_back: true, until: None })
+        Ok(Self { turns: vec![turn], back: 1, place, brings_back: true, comes_below: false, until: None })
     }
 }
 
@@ -237,6 +233,8 @@ struct LineWalk<'v, 'r> {
     whole: u64,
     /// Whether what it has come over stands in HEAD's history as the records have it: nothing was dropped there.
     is_own: bool,
+    /// Whether it has come over one that HEAD has gained newer ones above.
+    comes_below: bool,
     /// The turns that the user dropped, from this one on.
     dropped: (u64, BTreeSet<u64>),
 }
@@ -245,7 +243,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
     fn from(view: &'v View<'r>, op: Op) -> Result<Self> {
         let (place, dropped) = (view.place()?.clone(), (u64::MAX, BTreeSet::new()));
         let is_own = op == Op::Undo && place.top.map_or(Ok(false), |top| dropped::stands_on_its_own(view, top))?;
-        Ok(Self { view, op, turns: Vec::new(), back: 0, place, whole: 0, is_own, dropped })
+        Ok(Self { view, op, turns: Vec::new(), back: 0, place, whole: 0, is_own, comes_below: false, dropped })
     }
 
     fn next(&mut self) -> Result<Option<Turn>> {
@@ -280,7 +278,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
 
     fn over(&mut self, turn: Turn) -> Result<()> {
         if self.op == Op::Redo {
-            // It may come back below what HEAD has gained since.
+            self.comes_below |= self.place.top > Some(turn.turn);
             self.place.top = self.place.top.max(Some(turn.turn));
             self.place.undone.retain(|undone| *undone != turn.turn);
             self.place.by_hand.remove(&turn.turn);
@@ -316,7 +314,8 @@ impl<'v, 'r> LineWalk<'v, 'r> {
     }
 
     fn into_range(self) -> TurnRange {
-        TurnRange { turns: self.turns, back: self.back, place: self.place, brings_back: false, until: None }
+        let Self { turns, back, place, comes_below, .. } = self;
+        TurnRange { turns, back, place, brings_back: false, comes_below, until: None }
     }
 
     /// Why there are no more turns to walk over.
