@@ -1,7 +1,7 @@
 //! The record of one turn.
 
 use crate::model::bytes::exact;
-use crate::model::checkpoint::{FileState, hex, hex_option};
+use crate::model::checkpoint::{Delta, FileState, hex, hex_option};
 use crate::model::path::is_at_or_below;
 use crate::model::plan::AsideMove;
 use crate::model::pointers::Tip;
@@ -221,7 +221,7 @@ pub struct Turn {
     /// What was there before, not captured, and it took away: the files, by their paths as [`exact::encode`] has them, as it put them
     /// into the stash list, or as they were after a call had moved them and before another changed them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stashed: BTreeMap<String, FileState>,
+    pub stashed: BTreeMap<String, TakenFile>,
     /// Whether it changed or deleted what the user had, and its state before may hold the only copy of that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sole: bool,
@@ -285,6 +285,20 @@ pub struct Footing {
     pub back_at: Option<u64>,
 }
 
+/// A file that was not captured, as it was taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenFile {
+    /// What it was.
+    #[serde(flatten)]
+    pub file: FileState,
+    /// The step in which it was first known, where a call had moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// The last step that did something to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
 /// A file that a call moved from where it was not captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brought {
@@ -295,6 +309,36 @@ pub struct Brought {
     /// Whether it came from where nothing is looked at: it is known by the first name that it had then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowhere: bool,
+    /// What it was last, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<FileState>,
+    /// Whether calls have changed it since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
+    /// Whether somebody else has, between calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub saved: bool,
+    /// The step in which it was first known; older records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// The last step that did something to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
+impl Brought {
+    /// A file that a call has moved there, in this step.
+    pub fn new(to: String, file: Option<FileState>, step: u64) -> Self {
+        Self { to, file, nowhere: false, last: file, changed: false, saved: false, step: Some(step), until: Some(step) }
+    }
+
+    /// Notes what it was before a step that did something to it, and after that.
+    pub fn note(&mut self, step: u64, before: Option<FileState>, after: Option<FileState>) {
+        let differ = |one: Option<FileState>, other: Option<FileState>| one.zip(other).is_some_and(|(a, b)| a != b);
+        self.saved |= differ(self.last, before);
+        self.changed |= differ(before, after);
+        (self.last, self.until) = (after.or(before), Some(step));
+    }
 }
 
 impl Turn {
@@ -441,6 +485,20 @@ impl Turn {
         let moves =
             self.came.iter().filter_map(|(new, old)| Some((exact::decode(new)?, exact::decode(old.as_ref()?)?)));
         moves.filter(|(new, old)| new != old)
+    }
+
+    /// Whether one of these files is one that its calls have moved there, while it is open.
+    pub fn has_brought_any(&self, changed: &Delta) -> bool {
+        let mut brought = self.brought.values().filter_map(|known| exact::decode(&known.to));
+        brought.any(|to| changed.files.contains_key(&to))
+    }
+
+    /// Leaves out what it had taken away up to a step, and leaves what it had done to that by then.
+    pub fn forget_taken_up_to(&mut self, step: u64) {
+        for (path, _) in self.stashed.iter().filter(|(_, taken)| taken.until.is_some_and(|until| until <= step)) {
+            self.placed.remove(path);
+        }
+        self.stashed.retain(|_, taken| taken.step.is_none_or(|at| at > step));
     }
 
     /// Whether it moved what was at this path before, or above it, to where undo finds it again.

@@ -125,7 +125,7 @@ pub fn find(
     let more = found.len() > most;
     found.truncate(most);
     for one in &mut found {
-        let now = Worktree::new(view.repo).state(one.path.as_bstr(), view.repo.hash_kind()).ok().flatten();
+        let now = Worktree::new(view.repo).readable(one.path.as_bstr(), view.repo.hash_kind());
         one.is_present = one.id.is_some() && now.map(|now| now.id) == one.id;
     }
     Ok((found, more))

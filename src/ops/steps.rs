@@ -32,7 +32,7 @@ use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 /// The step, if its turn is done here.
@@ -54,6 +54,7 @@ fn range_to(view: &View<'_>, turn: &Turn, step: u64) -> Result<TurnRange> {
     let saved = meanwhile::with_saved(view, turn, &after, step, &end)?;
     let (mut goal, overlaps) = saved.unwrap_or((after, BTreeSet::new()));
     if let Some(last) = range.turns.last_mut() {
+        last.forget_taken_up_to(step);
         last.overlaps = meanwhile::taken_along(view, &overlaps, (&goal, &end))?;
     }
     put_reworded(view, &mut goal, end.head.commit)?;
@@ -183,6 +184,8 @@ fn beside(error: anyhow::Error, name: &StepRange) -> anyhow::Error {
 pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString]) -> Result<Delta> {
     let ends = [states::before(&view.timeline, turn, step)?, states::after(&view.timeline, turn, step)?];
     let [before, after] = ends_of_step(view, turn, ends)?;
+    // What was taken away and is not captured comes back with the whole turn alone.
+    let turn = &Turn { stashed: BTreeMap::new(), ..turn.clone() };
     let delta = Checkpoints::new(view.repo).delta(turn, &before, &after)?.inverse();
     let Delta { mut files, mut directories, .. } = delta;
     if !pathspecs.is_empty() {

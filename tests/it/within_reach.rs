@@ -174,6 +174,21 @@ const IN_ITS_PLACE: &[(&str, &str, Story<'_>)] = &[
         &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), ('e', "s.ig echo AGENT1 >>s.ig")],
     ),
     (
+        "the user saves in what a call has put there",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[('a', "mv s.ig s.txt"), ('a', "echo AGENT1 >s.ig"), ('u', "sleep .02; echo USER2 >>s.ig; sleep .02"), BESIDE],
+    ),
+    (
+        "a call puts there what nobody knew",
+        "printf '*.ig\nig/\n' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig; mkdir ig; echo USER2 >ig/y",
+        &[('a', "mv s.ig s.txt"), ('a', "mv ig/y s.ig"), BESIDE],
+    ),
+    (
+        "the user puts there what nobody knew",
+        "printf '*.ig\nig/\n' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig; mkdir ig; echo USER2 >ig/y",
+        &[('a', "mv s.ig s.txt"), ('u', "sleep .02; mv ig/y s.ig; sleep .02"), BESIDE],
+    ),
+    (
         "a call deletes what was moved away",
         "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
         &[('a', "mv s.ig s.txt"), ('u', "sleep .02; echo USER2 >s.ig; sleep .02"), ('a', "rm s.txt; echo AGENT1 >>F")],
@@ -266,7 +281,7 @@ fn goes_there_and_back(repo: &Sandbox, files: &State) {
 /// A call moves what was ignored to where it is captured, and that is changed later in the turn: its content, its place, or which file it is.
 #[test]
 fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it() {
-    let stories: [(&str, Story<'_>); 31] = [
+    let stories: [(&str, Story<'_>); 34] = [
         ("saved by a rename", &[RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
         ("saved by a rename in a shell", &[RENAMES, ('a', "sed -i 3s/.*/AGENT1/ s.txt")]),
         ("written to", &[RENAMES, ('e', "s.txt echo AGENT1 >>s.txt")]),
@@ -298,6 +313,18 @@ fn what_a_call_moved_that_was_ignored_comes_back_as_it_was_whatever_became_of_it
         (
             "a file of it written to, and all moved back",
             &[RENAMES_ALL, ('e', "og/sub/y echo AGENT1 >>og/sub/y"), ('a', "mv og ig; echo AGENT2 >>F")],
+        ),
+        (
+            "a file of it changed, and each moved back",
+            &[RENAMES_ALL, ('a', "sed -i s/USER2/AGENT1/ og/z"), ('a', "mkdir ig; mv og/* ig/; rmdir og"), BESIDE],
+        ),
+        (
+            "a file of it changed, and all copied back",
+            &[RENAMES_ALL, ('a', "echo AGENT1 >>og/z"), ('a', "cp -a og ig; rm -r og")],
+        ),
+        (
+            "a file of it made anew, and the rest deleted",
+            &[RENAMES_ALL, ('a', "mkdir ig; echo AGENT1 >ig/z"), ('a', "rm -r og; echo AGENT2 >>F")],
         ),
         ("its modes changed, and all moved back", &[RENAMES_ALL, ('a', "chmod 755 og/z"), ('a', "mv og ig")]),
         (
@@ -496,13 +523,102 @@ fn what_calls_changed_in_a_directory_that_they_moved_out_of_reach_goes_back_with
     for args in [&["undo", "--dry-run"][..], &["undo"]] {
         let output = repo.oxundo(args);
         output.success();
-        output.warns("'ig/z' goes back as turn 1 left it: it was not captured, and was changed meanwhile");
+        output.warns("'ig/z' stays as turn 1 left it: its directory goes back as a whole");
     }
     assert_eq!(repo.sh("ls -d ig node_modules 2>/dev/null || cat ig/sub/y").trim(), "ig\nUSER3");
     repo.redo();
     repo.state().assert_is(&after, "redo");
     let repo = told_from(&begun, &[RENAMES_ALL, ('a', "echo AGENT1 >>F"), moved_on]);
-    assert!(!repo.oxundo(["undo"]).err().contains("goes back"), "it is as it was");
+    assert!(!repo.oxundo(["undo"]).err().contains("as a whole"), "it is as it was");
+}
+
+#[test]
+fn what_comes_back_with_the_whole_turn_stays_where_one_step_of_it_is_taken_out() {
+    let changes = ('a', "sed -i 3s/.*/AGENT1/ s.txt");
+    let repo = told_from(IGNORED, &[RENAMES, changes, ('a', "mv s.txt s.ig"), ('a', "echo AGENT2 >>F")]);
+    let after = repo.state();
+    repo.oxundo(["undo", "--only", "1.4"]).success();
+    assert_eq!(repo.sh("grep -c AGENT2 F || :; sed -n 3p s.ig").trim(), "0\nAGENT1");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    // Back to where it was moved back: it stays.
+    repo.oxundo(["undo", "--to", "1.3"]).success();
+    assert_eq!(repo.sh("grep -c AGENT2 F || :; sed -n 3p s.ig; ls s.*").trim(), "0\nAGENT1\ns.ig");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    // Back to where it was moved: it is there once.
+    let repo = told_from(IGNORED, &[RENAMES, ('a', "rm s.txt; echo AGENT2 >>F")]);
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    assert_eq!(repo.sh("ls s.*").trim(), "s.txt");
+    let repo = told_from(IGNORED, &[BESIDE, RENAMES, ('a', "rm s.txt; echo AGENT2 >>F")]);
+    repo.oxundo(["undo", "--to", "1.1"]).success();
+    assert_eq!(repo.sh("ls s.*").trim(), "s.ig");
+}
+
+/// Of what calls have moved, the user saves in it, there or back in its place.
+#[test]
+fn what_the_user_saves_in_what_calls_moved_there_and_back_stays() {
+    let later = ('a', "echo AGENT1 >>F");
+    let stories: [(&str, Story<'_>, &str); 6] = [
+        ("there", &[RENAMES, ('u', "echo USER4 >>s.txt"), ('a', "mv s.txt s.ig"), later], "echo USER4 >>s.ig"),
+        (
+            "as they take it back",
+            &[RENAMES, ('u', "sleep .02; mv s.txt s.ig; echo USER4 >>s.ig; sleep .02"), later],
+            "echo USER4 >>s.ig",
+        ),
+        ("in a directory", &[RENAMES_ALL, ('u', "echo USER4 >>og/z"), ('a', "mv og ig"), later], "echo USER4 >>ig/z"),
+        (
+            "anew, in a directory",
+            &[RENAMES_ALL, ('u', "sed -i s/USER3/USER4/ og/sub/y"), ('a', "mv og ig"), later],
+            "sed -i s/USER3/USER4/ ig/sub/y",
+        ),
+        (
+            "as they take a directory back",
+            &[RENAMES_ALL, ('u', "sleep .02; mv og ig; echo USER4 >>ig/z; sleep .02"), later],
+            "echo USER4 >>ig/z",
+        ),
+        (
+            "beside what a call changed in it",
+            &[RENAMES_ALL, ('a', "echo AGENT1 >>og/sub/y"), ('u', "echo USER4 >>og/z"), ('a', "mv og ig"), later],
+            "echo USER4 >>ig/z",
+        ),
+    ];
+    let stories = stories.map(|(name, story, saves)| (name.to_owned(), (story, saves)));
+    check_all(stories, |(story, saves)| {
+        let expected = told_from(IGNORED, &[('u', saves)]).files();
+        goes_there_and_back(&told_from(IGNORED, story), &expected);
+    });
+    // In what a call has changed, too, undo would take it away.
+    let both = ('u', "sleep .02; echo USER4 >>og/z; sleep .02");
+    let story = [RENAMES_ALL, ('a', "sed -i s/USER2/AGENT1/ og/z"), both, ('a', "mv og ig"), later];
+    let repo = told_from(IGNORED, &story);
+    repo.refuses(&["undo"], "conflict");
+    assert_eq!(repo.sh("grep -c 'USER4' ig/z").trim(), "1");
+    let both = ('u', "sleep .02; echo USER4 >>w.ig; sleep .02");
+    let repo = told_from(IGNORED, &[RENAMES, ('a', "echo AGENT1 >>s.txt"), ('a', "mv s.txt w.ig"), both, later]);
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("goes back as");
+    assert_eq!(repo.sh("grep -c USER4 s.ig; ls w.ig 2>/dev/null || :").trim(), "1");
+}
+
+/// An ignored file that a call moves into the place of another one, and a later one writes anew.
+#[test]
+fn what_calls_wrote_anew_in_the_place_of_what_they_moved_is_freed_by_no_gc() {
+    for takes in [('a', "mv t.ig s.ig"), ('u', "sleep .02; mv t.ig s.ig; sleep .02"), ('a', "cp -p t.ig s.ig; rm t.ig")]
+    {
+        let begun = format!("{IGNORED}; seq 50 >t.ig; echo USER5 >>t.ig");
+        let repo = told_from(&begun, &[RENAMES, takes, ('a', "sed -i 3s/.*/AGENT1/ s.ig")]);
+        let output = repo.oxundo(["undo"]);
+        output.success();
+        output.warns("'t.ig' was not captured before turn 1, and 's.ig' may be a copy of it");
+        for _ in 0..3 {
+            repo.agent("echo more >>a");
+        }
+        repo.sh("oxundo gc --keep 0s; git gc -q --prune=now");
+        let found = repo.sh("cat $(find . -type f ! -path './.git/objects/*') | grep -c '^USER5$' || true");
+        assert_ne!(found.trim(), "0", "what the user wrote is somewhere still");
+    }
 }
 
 /// A directory that a call has moved has more in it than is looked at of what has its own name.

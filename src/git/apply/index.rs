@@ -65,7 +65,7 @@ impl Apply<'_> {
             }
             let now = match files.get(&entry.path) {
                 Some(file) => [file.from, file.to],
-                None => [Worktree::new(self.repo).state(entry.path.as_bstr(), self.repo.hash_kind()).ok().flatten(); 2],
+                None => [Worktree::new(self.repo).readable(entry.path.as_bstr(), self.repo.hash_kind()); 2],
             };
             // A file whose bytes are those of its entry, before or after, is not filtered.
             if let [Some(before), Some(after)] = now

@@ -216,11 +216,21 @@ impl<'a> Movers<'a> {
         brought.is_some_and(|brought| brought.to == exact::encode(path))
     }
 
-    /// Whether it is there again, the very same, and as a call had moved it where that is known.
-    pub fn is_back(&self, from: &str, file: Option<FileState>) -> bool {
+    /// Whether it is there again, the very same, and calls have not changed it.
+    pub fn is_back(&self, from: &str, known: &Brought) -> bool {
         let Some(old) = exact::decode(from) else { return false };
-        let now = || self.checkpoints.uncaptured_file(old.as_bstr());
-        self.is_in_place(&old) && file.is_none_or(|file| now() == Some(file))
+        let is_as_it_was = |file| self.readable(&old) == Some(file);
+        self.is_in_place(&old) && (!known.changed || known.file.is_none_or(is_as_it_was))
+    }
+
+    /// What a file is where it was before, or in a directory that is.
+    pub fn in_place(&self, old: &BString) -> Option<FileState> {
+        if self.is_in_place(old) { self.readable(old) } else { None }
+    }
+
+    fn readable(&self, path: &BString) -> Option<FileState> {
+        let repo = self.checkpoints.repo;
+        Worktree::new(repo).readable(path.as_bstr(), repo.hash_kind())
     }
 
     /// Whether a file is where it was before, or in a directory that is.
@@ -262,17 +272,34 @@ impl<'a> Movers<'a> {
     /// What is in the place of something that calls moved and that is known goes away, too; so does that itself, where it is back and
     /// they have changed it.
     pub fn take_places(&mut self, moves: &mut UncapturedMoves) {
-        for (from, _) in self.turn.brought.iter().filter(|(_, brought)| brought.file.is_some()) {
+        for (from, brought) in self.turn.brought.iter().filter(|(_, brought)| brought.file.is_some()) {
             let Some(old) = exact::decode(from) else { continue };
             let Some(now) = self.identity(old.as_bstr()) else { continue };
             match self.before.uncaptured.get_key_value(&old) {
                 Some((old, known)) if now.known.file != known.file => drop(self.taken.insert(old)),
-                _ if self.is_in_place(&old) && !self.is_between(now.changed) => {
+                // Where others have saved in it, too, undo does not take it away.
+                _ if !brought.saved && !self.is_saved(&now) && self.readable(&old) != brought.file => {
                     moves.placed.insert(from.clone(), now.known.state.filter(|state| !is_directory(state)));
                 }
                 _ => {}
             }
         }
+    }
+
+    /// What calls changed and moved on to where nothing is captured is the turn's, as it comes back as it was when they had moved it first.
+    /// Where others have saved in it, or have put another one there, it goes back as it is.
+    pub fn leave_changed(&self, moves: &mut UncapturedMoves, between: &BTreeMap<BString, Uncaptured>) {
+        let is_changed = |new: &String, old: &String| {
+            let Some(Brought { file: Some(file), saved: false, .. }) = self.turn.brought.get(old) else { return false };
+            let Some((new, old)) = exact::decode(new).zip(exact::decode(old)) else { return false };
+            !between.contains_key(&old)
+                && self.readable(&new).is_some_and(|now| now.id != file.id)
+                && !self.identity(new.as_bstr()).is_some_and(|now| self.is_saved(&now))
+        };
+        let placed = &moves.placed;
+        moves.came.retain(|new, old| {
+            !placed.contains_key(new) || old.as_ref().is_none_or(|old| old == new || !is_changed(new, old))
+        });
     }
 
     /// Of what was at one place, one after the other, and was all moved away, only the last goes back there. What was there before stays.
@@ -318,12 +345,39 @@ impl<'a> Movers<'a> {
         }
     }
 
+    /// What is in the old places and older than the turn, and of which it is not known where it was; what it is.
+    pub fn strange(&self, moves: &UncapturedMoves) -> Vec<(String, Option<FileState>)> {
+        let is_known = |path: &BStr| self.identity(path).is_some_and(|now| self.known.contains_key(&*now.known.file));
+        let is_strange = |old: &&&BString| {
+            let name = exact::encode(old);
+            let is_placed = moves.placed.contains_key(&name) && !moves.came.contains_key(&name);
+            is_placed && self.is_older(old.as_bstr()) && !is_known(old.as_bstr())
+        };
+        self.taken.iter().filter(is_strange).map(|old| (exact::encode(old), self.readable(old))).collect()
+    }
+
     /// Something that was over the limits, and is neither there nor known to have been moved.
     pub fn gone(&self, moves: &UncapturedMoves) -> Option<&'a BString> {
         let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
         let mut skipped =
             self.before.skipped.iter().filter(|skipped| skipped.is_movable()).map(|skipped| &skipped.path);
         skipped.find(|old| self.identity(old.as_bstr()).is_none() && !has_come(old))
+    }
+
+    /// What calls have made in the old places, where a file is gone of which nothing more is known: it may be a copy of that.
+    pub fn copies_in_places(&self, moves: &UncapturedMoves) -> Vec<(&'a BString, &'a BString)> {
+        let is_made = |old: &&BString| moves.placed.contains_key(&exact::encode(old)) && self.is_made(old.as_bstr());
+        let mut made = self.taken.iter().copied().filter(is_made).peekable();
+        if made.peek().is_none() {
+            return Vec::new();
+        }
+        let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
+        let is_gone = |old: &BString, known: &Uncaptured| {
+            let is_file = known.state.as_deref().is_some_and(|state| size_in(state).is_some());
+            is_file && !self.taken.contains(old) && self.identity(old.as_bstr()).is_none() && !has_come(old)
+        };
+        let gone = self.before.uncaptured.iter().find(|(old, known)| is_gone(old, known));
+        gone.map_or_else(Vec::new, |(gone, _)| made.map(|new| (new, gone)).collect())
     }
 
     fn fingerprint(&self, path: &BStr) -> Option<String> {
@@ -406,6 +460,11 @@ impl<'a> Movers<'a> {
     /// Whether somebody made it between the turn's calls.
     pub fn is_made_between(&self, path: &BStr) -> bool {
         self.times(path).is_some_and(|(born, began)| born >= began && self.is_between(born))
+    }
+
+    /// Whether somebody did something to it last between the turn's calls, be it that they gave it another name.
+    fn is_saved(&self, now: &Identity) -> bool {
+        Some(now.device) == self.device && self.is_between(now.changed)
     }
 
     fn is_between(&self, time: u64) -> bool {

@@ -151,17 +151,13 @@ impl Checkpoints<'_> {
             }
             for path in changes.into_keys().filter(|path| !unknown.contains(path)) {
                 let captured = self.captured_file(now, path.as_bstr())?;
-                let as_it_is = captured.or_else(|| self.uncaptured_file(path.as_bstr()));
+                let uncaptured = || Worktree::new(self.repo).readable(path.as_bstr(), self.repo.hash_kind());
+                let as_it_is = captured.or_else(uncaptured);
                 let as_it_was = self.captured_file(goal, path.as_bstr())?;
                 edited.insert(path, Change::new(as_it_is, as_it_was));
             }
         }
         Ok(edited)
-    }
-
-    /// A file that no scan lists, as far as it can be read.
-    pub fn uncaptured_file(&self, path: &BStr) -> Option<FileState> {
-        Worktree::new(self.repo).state(path, self.repo.hash_kind()).ok().flatten()
     }
 
     /// What is at a path; these contents of it are in the records of turns.

@@ -13,7 +13,7 @@ use crate::model::bytes::exact;
 use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, Kind, Reason, Uncaptured};
 use crate::model::path::{is_at_or_below, parents, up_from};
-use crate::model::turn::{Brought, Turn};
+use crate::model::turn::{Brought, TakenFile, Turn};
 use anyhow::{Error, Result};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -75,7 +75,9 @@ impl Checkpoints<'_> {
         let kept = movers.keep_brought(&mut found, changed, &hidden);
         unknown.retain(|path| !kept.contains(*path));
         movers.take_places(&mut found);
+        movers.leave_changed(&mut found, end.between);
         movers.note_placed(&mut found, changed);
+        self.leave_strange(&movers, &mut found)?;
         self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
         Ok(found)
@@ -88,7 +90,7 @@ impl Checkpoints<'_> {
         turn: &Turn,
         before: &Checkpoint,
         (between, found): (BTreeMap<BString, Uncaptured>, BTreeMap<BString, Uncaptured>),
-        (changed, calls): (&Delta, Option<&[ToolCall]>),
+        (step, changed, calls): (u64, &Delta, Option<&[ToolCall]>),
     ) -> Result<BTreeMap<String, Brought>> {
         let (mut brought, mut former, began) = (turn.brought.clone(), BTreeMap::new(), before);
         let mut before = Cow::Borrowed(before);
@@ -108,15 +110,20 @@ impl Checkpoints<'_> {
         };
         let mut movers = Movers::new(*self, turn, &before, calls);
         let moved: BTreeMap<BString, BString> = self.surely_came_from(&changed.files)?.into_iter().collect();
-        let moved_on = moved.iter().map(|(new, old)| (old, new)).chain(moved_aside(changed));
-        let moved_on: BTreeMap<String, String> =
-            moved_on.map(|(old, new)| (exact::encode(old), exact::encode(new))).collect();
-        for known in brought.values_mut() {
-            if let Some(new) = moved_on.get(&known.to) {
-                known.to.clone_from(new);
+        let moved_on: BTreeMap<&BString, &BString> =
+            moved.iter().map(|(new, old)| (old, new)).chain(moved_aside(changed)).collect();
+        for (from, known) in &mut brought {
+            let Some((to, old)) = exact::decode(&known.to).zip(exact::decode(from)) else { continue };
+            let new = moved_on.get(&to).copied();
+            if let Some(Change { from: was, to: now }) = changed.files.get(&to) {
+                let there = |new| changed.files.get(new).and_then(|change| change.to);
+                known.note(step, *was, new.map_or(*now, there).or_else(|| movers.in_place(&old)));
+            }
+            if let Some(new) = new {
+                known.to = exact::encode(new);
             }
         }
-        brought.retain(|from, known| !movers.is_back(from, known.file));
+        brought.retain(|from, known| !movers.is_back(from, known));
         // What is known to have been elsewhere in a directory has come along with that all the same.
         let known: HashSet<String> = brought.values().map(|known| known.to.clone()).collect();
         let files = changed.files.iter().filter(|(_, change)| change.to.is_some());
@@ -129,8 +136,8 @@ impl Checkpoints<'_> {
                     let is_older = is_between(old) || !movers.is_made(path.as_bstr());
                     if top == *path || is_older && !known.contains(&to) {
                         let from = exact::encode(&below(&top, old, path));
-                        let first = brought.get(&from).and_then(|known| known.file);
-                        brought.insert(from, Brought { to, file: first.or(file), nowhere: false });
+                        let first = brought.remove(&from).unwrap_or_else(|| Brought::new(to.clone(), file, step));
+                        brought.insert(from, Brought { to, file: first.file.or(file), nowhere: false, ..first });
                     }
                 }
                 // Others have made it where nothing is looked at, and the call has moved it.
@@ -138,7 +145,7 @@ impl Checkpoints<'_> {
                     && !known.contains(&to)
                     && is_from_nowhere(path, changed, &moved) =>
                 {
-                    brought.insert(to.clone(), Brought { to, file, nowhere: true });
+                    brought.insert(to.clone(), Brought { nowhere: true, ..Brought::new(to, file, step) });
                 }
                 None => {}
             }
@@ -151,14 +158,14 @@ impl Checkpoints<'_> {
 
     /// The files that a turn's calls moved from where they were not captured, which are not there again, as they were after that: another
     /// call may have changed or deleted them since. So are those of what goes back as a whole, which is not known file by file.
-    pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, FileState> {
+    pub fn taken_away(&self, turn: &Turn, before: &Checkpoint, changed: &Delta) -> BTreeMap<String, TakenFile> {
         let mut taken = BTreeMap::new();
         let goes_away =
             |path: &BString| up_from(path.as_bstr()).any(|top| turn.placed.contains_key(&exact::encode(top)));
-        let is_there =
-            |path: &BString, file: FileState| self.uncaptured_file(path.as_bstr()).is_some_and(|now| now.id == file.id);
+        let readable = |path: &BString| Worktree::new(self.repo).readable(path.as_bstr(), self.repo.hash_kind());
+        let is_there = |path: &BString, file: FileState| readable(path).is_some_and(|now| now.id == file.id);
         let whole: Vec<(BString, BString)> = moved_whole(turn, changed).collect();
-        for (from, Brought { to, file, .. }) in &turn.brought {
+        for (from, Brought { to, file, step, until, .. }) in &turn.brought {
             let (Some(new), Some(old), Some(file)) = (exact::decode(to), exact::decode(from), *file) else { continue };
             if turn.came.get(to) == Some(&None) {
                 continue;
@@ -170,10 +177,23 @@ impl Checkpoints<'_> {
                 None => !is_there(&old, file) || goes_away(&old),
             };
             if is_taken && !goes_back {
-                taken.insert(from.clone(), as_before(file, before.uncaptured.get(&old)));
+                let file = as_before(file, before.uncaptured.get(&old));
+                taken.insert(from.clone(), TakenFile { file, step: *step, until: *until });
             }
         }
         taken
+    }
+
+    /// What a call took from where nobody looks into the place of something else is not the turn's to take away: nothing else may have it.
+    fn leave_strange(&self, movers: &Movers<'_>, found: &mut UncapturedMoves) -> Result<()> {
+        let strange = movers.strange(found);
+        if !strange.is_empty() {
+            let captured = self.contents(movers.before)?;
+            for (path, _) in strange.iter().filter(|(_, file)| !file.is_some_and(|file| captured.contains(&file.id))) {
+                found.placed.remove(path);
+            }
+        }
+        Ok(())
     }
 
     /// Notes what is older than the turn and came from elsewhere.
@@ -251,6 +271,7 @@ impl Checkpoints<'_> {
             let to = |path: &BString| changed.files.get(path).and_then(|change| change.to);
             copies.retain(|(path, _)| !to(path).is_some_and(|to| captured.contains(&to.id)));
         }
+        copies.extend(movers.copies_in_places(found));
         found.copies = copies.into_iter().map(|(new, old)| (exact::encode(new), exact::encode(old))).collect();
         Ok(())
     }
@@ -283,7 +304,7 @@ impl Checkpoints<'_> {
     }
 
     /// What `git stash` took along that was not captured and is gone, as the stash list has it.
-    pub fn stashed(&self, before: &Checkpoint, changed: &Delta) -> Result<BTreeMap<String, FileState>> {
+    pub fn stashed(&self, before: &Checkpoint, changed: &Delta) -> Result<BTreeMap<String, TakenFile>> {
         let (objects, mut stashed) = (Objects::new(self.repo), BTreeMap::new());
         let new = changed.stash.iter().flat_map(|stash| stash.to.iter().filter(|entry| !stash.from.contains(entry)));
         for entry in new {
@@ -300,7 +321,10 @@ impl Checkpoints<'_> {
                 }
                 let state = FileState { kind, id, mode: before.modes.usual.of(kind) };
                 let itself = before.uncaptured.get(&path).map(|_| known);
-                stashed.insert(exact::encode(&path), as_before(state, itself));
+                stashed.insert(
+                    exact::encode(&path),
+                    TakenFile { file: as_before(state, itself), step: None, until: None },
+                );
             }
         }
         Ok(stashed)
@@ -320,7 +344,7 @@ impl Checkpoints<'_> {
         for (path, state) in taken.filter(|(path, _)| !is_in_whole(path)) {
             self.give_back_above(path.as_bstr(), (before, after), delta)?;
             let change = delta.files.entry(path).or_insert(Change::new(None, None));
-            change.from = change.from.or(Some(state));
+            change.from = change.from.or(Some(state.file));
         }
         Ok(())
     }

@@ -318,6 +318,11 @@ impl<'t> Worktree<'t> {
         Ok(seen.and_then(|seen| seen.state))
     }
 
+    /// The same, where it can be read.
+    pub fn readable(&self, path: &BStr, hash: gix::hash::Kind) -> Option<FileState> {
+        self.state(path, hash).ok().flatten()
+    }
+
     /// Every file, and every empty directory with a slash behind, below a directory.
     pub fn list_below(&self, path: &BStr) -> Result<Vec<BString>> {
         let mut all = Vec::new();

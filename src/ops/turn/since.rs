@@ -109,8 +109,6 @@ impl Since {
         leave_placed_by_user(view, turn, &told)?;
         turn.stashed = checkpoints.stashed(&self.before, changed)?;
         for (path, file) in checkpoints.taken_away(turn, &self.before, changed) {
-            // It comes back as it was, and what there is of it where nothing is captured is the turn's.
-            turn.came.retain(|new, old| old.as_ref() != Some(&path) || !turn.placed.contains_key(new));
             turn.stashed.entry(path).or_insert(file);
         }
         turn.brought.clear();
@@ -186,7 +184,7 @@ impl Since {
     }
 }
 
-/// What came to be between calls, in the place of what one has moved away, the user has put there.
+/// What came to be between calls, in the place of what one has moved away, the user has put there, or has saved in what calls had.
 fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn, told: &[ToolCall]) -> Result<()> {
     if turn.placed.is_empty() {
         return Ok(());
@@ -197,10 +195,13 @@ fn leave_placed_by_user(view: &View<'_>, turn: &mut Turn, told: &[ToolCall]) -> 
         let device = worktree.local_device();
         let is_local = |found: &Identity| Some(found.device) == device;
         let found = |path: &String| worktree.identity(exact::decode(path)?.as_bstr()).filter(is_local);
-        // What came from elsewhere may have been made between calls, and one has moved it.
-        let born = |path: &String| found(path)?.born.filter(|_| !turn.came.contains_key(path));
-        let is_theirs = |born: u64| turn.began.is_some_and(|began| born >= began) && is_between(told, born);
-        turn.placed.retain(|path, _| !born(path).is_some_and(is_theirs));
+        let is_theirs = |time: u64| turn.began.is_some_and(|began| time >= began) && is_between(told, time);
+        // What came from elsewhere may have been made between calls, or saved, and one has moved it.
+        let is_of_user = |path: &String| {
+            let found = found(path).filter(|_| !turn.came.contains_key(path));
+            found.is_some_and(|found| is_theirs(found.changed) || found.born.is_some_and(is_theirs))
+        };
+        turn.placed.retain(|path, _| !is_of_user(path));
     }
     Ok(())
 }

@@ -142,8 +142,11 @@ pub fn warn_of_changed<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn
         let moved: Vec<(BString, BString)> = turn.moves().filter(|(_, old)| goes_back(old)).collect();
         for (_, old) in &moved {
             let stashed = turn.stashed.keys().filter_map(|path| exact::decode(path));
-            let mut changed = stashed.filter(|path| is_at_or_below(path.as_bstr(), old.as_bstr()));
-            changed.by_ref().take(NAMED).for_each(|path| view.warn(as_left(&path, turn)));
+            let mut changed = stashed.filter(|path| path != old && is_at_or_below(path.as_bstr(), old.as_bstr()));
+            for path in changed.by_ref().take(NAMED) {
+                let (path, turn) = (in_quotes(path.as_bstr()), turn.turn);
+                view.warn(format!("{path} stays as turn {turn} left it: its directory goes back as a whole"));
+            }
             if let more @ 1.. = changed.count() {
                 view.warn(format!("so do {more} more files in {}", in_quotes(old.as_bstr())));
             }
@@ -161,16 +164,13 @@ pub fn warn_of_changed<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn
             if let (Some(was), Some(now)) = (was.filter(|was| !is_directory(was)), now)
                 && own_part(was) != own_part(now)
             {
-                view.warn(as_left(&old, turn));
+                let (path, turn) = (in_quotes(old.as_bstr()), turn.turn);
+                view.warn(format!(
+                    "{path} goes back as turn {turn} left it: it was not captured, and was changed meanwhile"
+                ));
             }
         }
     }
-}
-
-/// The word for what goes back as it is, since no state has it as it was.
-fn as_left(path: &BString, turn: &Turn) -> String {
-    let (path, turn) = (in_quotes(path.as_bstr()), turn.turn);
-    format!("{path} goes back as turn {turn} left it: it was not captured, and was changed meanwhile")
 }
 
 /// Says what becomes of directories that are moved as a whole, where that is not all that there is to say.

@@ -508,7 +508,7 @@ fn put(
         head: seen.after.head.commit,
         totals,
     };
-    write(locked, (&step, &files), Some((&delta, told)).filter(|_| !seen.is_named), start, seen)
+    write(locked, (&step, &files), Some((&delta, told)), start, seen)
 }
 
 /// What the turn's calls have moved from where it was not captured, after one that changed this. `found` is what others had made before
@@ -523,7 +523,7 @@ fn brought(
     let between = view.timeline.uncaptured_between(turn.turn, &before)?;
     let found = view.timeline.uncaptured_of_others(turn.turn, step, &before, found)?;
     let calls = are_gaps_users(view.repo, &view.timeline, turn, told)?.then_some(told);
-    Checkpoints::new(view.repo).brought(turn, &before, (between, found), (delta, calls))
+    Checkpoints::new(view.repo).brought(turn, &before, (between, found), (step, delta, calls))
 }
 
 /// Records what has changed since the last step as one that no hook tells of; the files that are being written are as they were
@@ -603,6 +603,7 @@ fn write(
     update.put_step(step, files, seen.before.as_ref(), &seen.after)?;
     if let Some((delta, told)) = changed.filter(|(delta, _)| !delta.files.is_empty() || !delta.aside.is_empty())
         && let Some(turn) = locked.open_turn()?
+        && (!seen.is_named || turn.has_brought_any(delta))
     {
         let found = seen.before.as_ref().map(|before| before.uncaptured.clone()).unwrap_or_default();
         let brought = brought(locked, &turn, (step.step, found), (delta, told))?;

@@ -187,9 +187,9 @@ fn as_stashed(view: &View<'_>, range: &TurnRange, deltas: &[TurnDelta], present:
     // It may be another turn that stashed it, on either side of here: undo of that one has written it.
     let beside = [passed(view, Op::Undo, MOST_BESIDE)?, passed(view, Op::Redo, MOST_BESIDE)?].concat();
     let turns = beside.iter().chain(&range.turns);
-    let stashed: BTreeSet<ObjectId> = turns.flat_map(|turn| turn.stashed.values()).map(|state| state.id).collect();
+    let stashed: BTreeSet<ObjectId> = turns.flat_map(|turn| turn.stashed.values()).map(|taken| taken.file.id).collect();
     for (path, left) in differs.into_iter().filter(|_| !stashed.is_empty()) {
-        let state = Worktree::new(view.repo).state(path.as_bstr(), view.repo.hash_kind()).ok().flatten();
+        let state = Worktree::new(view.repo).readable(path.as_bstr(), view.repo.hash_kind());
         if state.is_some_and(|state| stashed.contains(&state.id)) {
             present.aside.insert(path.clone(), Standing::Something(left.state.clone()));
         }
