@@ -495,8 +495,16 @@ impl Turn {
 
     /// Leaves out what it had taken away up to a step, and leaves what it had done to that by then.
     pub fn forget_taken_up_to(&mut self, step: u64) {
+        let mut moved_on = false;
         for (path, _) in self.stashed.iter().filter(|(_, taken)| taken.until.is_some_and(|until| until <= step)) {
-            self.placed.remove(path);
+            moved_on |= self.placed.remove(path).is_none();
+        }
+        if moved_on {
+            // It is under a name of which nothing more is known.
+            let is_old = |name: &String| self.came.values().flatten().any(|old| old == name);
+            let is_known =
+                |name: &String| self.came.contains_key(name) || self.stashed.contains_key(name) || is_old(name);
+            self.placed.retain(|name, _| is_known(name));
         }
         self.stashed.retain(|_, taken| taken.step.is_none_or(|at| at > step));
     }

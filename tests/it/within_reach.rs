@@ -179,6 +179,16 @@ const IN_ITS_PLACE: &[(&str, &str, Story<'_>)] = &[
         &[('a', "mv s.ig s.txt"), ('a', "echo AGENT1 >s.ig"), ('u', "sleep .02; echo USER2 >>s.ig; sleep .02"), BESIDE],
     ),
     (
+        "and a call goes on in that",
+        "echo '*.ig' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig",
+        &[
+            ('a', "mv s.ig s.txt"),
+            ('a', "echo AGENT1 >s.ig"),
+            ('u', "sleep .02; echo USER2 >>s.ig; sleep .02"),
+            ('a', "sed -i s/AGENT1/AGENT2/ s.ig"),
+        ],
+    ),
+    (
         "a call puts there what nobody knew",
         "printf '*.ig\nig/\n' >.gitignore; seq 30 >s.ig; echo USER1 >>s.ig; mkdir ig; echo USER2 >ig/y",
         &[('a', "mv s.ig s.txt"), ('a', "mv ig/y s.ig"), BESIDE],
@@ -546,6 +556,10 @@ fn what_comes_back_with_the_whole_turn_stays_where_one_step_of_it_is_taken_out()
     assert_eq!(repo.sh("grep -c AGENT2 F || :; sed -n 3p s.ig; ls s.*").trim(), "0\nAGENT1\ns.ig");
     repo.redo();
     repo.state().assert_is(&after, "redo");
+    let on = [RENAMES, ('a', "echo AGENT1 >>s.txt"), ('a', "mv s.txt w.ig; echo AGENT2 >>F"), ('a', "echo AGENT3 >>F")];
+    let repo = told_from(IGNORED, &on);
+    repo.oxundo(["undo", "--to", "1.3"]).success();
+    assert_eq!(repo.sh("grep -c AGENT3 F || :; tail -1 w.ig; ls s.* w.* 2>/dev/null || :").trim(), "0\nAGENT1\nw.ig");
     // Back to where it was moved: it is there once.
     let repo = told_from(IGNORED, &[RENAMES, ('a', "rm s.txt; echo AGENT2 >>F")]);
     repo.oxundo(["undo", "--to", "1.1"]).success();
@@ -559,7 +573,7 @@ fn what_comes_back_with_the_whole_turn_stays_where_one_step_of_it_is_taken_out()
 #[test]
 fn what_the_user_saves_in_what_calls_moved_there_and_back_stays() {
     let later = ('a', "echo AGENT1 >>F");
-    let stories: [(&str, Story<'_>, &str); 6] = [
+    let stories: [(&str, Story<'_>, &str); 8] = [
         ("there", &[RENAMES, ('u', "echo USER4 >>s.txt"), ('a', "mv s.txt s.ig"), later], "echo USER4 >>s.ig"),
         (
             "as they take it back",
@@ -575,6 +589,16 @@ fn what_the_user_saves_in_what_calls_moved_there_and_back_stays() {
         (
             "as they take a directory back",
             &[RENAMES_ALL, ('u', "sleep .02; mv og ig; echo USER4 >>ig/z; sleep .02"), later],
+            "echo USER4 >>ig/z",
+        ),
+        (
+            "there, and a copy comes back",
+            &[RENAMES, ('u', "echo USER4 >>s.txt"), ('a', "cp s.txt s.ig; rm s.txt"), later],
+            "echo USER4 >>s.ig",
+        ),
+        (
+            "in a directory of which each comes back",
+            &[RENAMES_ALL, ('u', "echo USER4 >>og/z"), ('a', "mkdir ig; mv og/* ig/; rmdir og"), later],
             "echo USER4 >>ig/z",
         ),
         (

@@ -216,11 +216,14 @@ impl<'a> Movers<'a> {
         brought.is_some_and(|brought| brought.to == exact::encode(path))
     }
 
-    /// Whether it is there again, the very same, and calls have not changed it.
+    /// Whether it is there again, the very same or with what somebody has saved in it, and calls have not changed it.
     pub fn is_back(&self, from: &str, known: &Brought) -> bool {
-        let Some(old) = exact::decode(from) else { return false };
-        let is_as_it_was = |file| self.readable(&old) == Some(file);
-        self.is_in_place(&old) && (!known.changed || known.file.is_none_or(is_as_it_was))
+        let Some((old, to)) = exact::decode(from).zip(exact::decode(&known.to)) else { return false };
+        let is_it = |file: FileState| self.readable(&old) == Some(file);
+        let has_gone = || !Worktree::new(self.checkpoints.repo).has_file(to.as_bstr());
+        // What somebody has saved in is theirs wherever they, or a call, have put it back.
+        (self.is_in_place(&old) || known.saved && known.last.is_some_and(is_it) && has_gone())
+            && (!known.changed || known.file.is_none_or(is_it))
     }
 
     /// What a file is where it was before, or in a directory that is.
@@ -345,13 +348,19 @@ impl<'a> Movers<'a> {
         }
     }
 
-    /// What is in the old places and older than the turn, and of which it is not known where it was; what it is.
-    pub fn strange(&self, moves: &UncapturedMoves) -> Vec<(String, Option<FileState>)> {
+    /// What is in the old places and older than the turn, and of which it is not known where it was, or where others had something between
+    /// the turn's calls; what it is.
+    pub fn strange(
+        &self,
+        moves: &UncapturedMoves,
+        between: &BTreeMap<BString, Uncaptured>,
+    ) -> Vec<(String, Option<FileState>)> {
         let is_known = |path: &BStr| self.identity(path).is_some_and(|now| self.known.contains_key(&*now.known.file));
         let is_strange = |old: &&&BString| {
             let name = exact::encode(old);
             let is_placed = moves.placed.contains_key(&name) && !moves.came.contains_key(&name);
-            is_placed && self.is_older(old.as_bstr()) && !is_known(old.as_bstr())
+            let is_unknown = self.is_older(old.as_bstr()) && !is_known(old.as_bstr());
+            is_placed && (is_unknown || between.contains_key(**old))
         };
         self.taken.iter().filter(is_strange).map(|old| (exact::encode(old), self.readable(old))).collect()
     }

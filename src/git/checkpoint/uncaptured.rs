@@ -77,7 +77,7 @@ impl Checkpoints<'_> {
         movers.take_places(&mut found);
         movers.leave_changed(&mut found, end.between);
         movers.note_placed(&mut found, changed);
-        self.leave_strange(&movers, &mut found)?;
+        self.leave_strange(&movers, &mut found, end.between)?;
         self.note_older(&movers, &mut found, changed, &unknown, end.index)?;
         self.note_copies(&movers, &mut found, changed, &unknown)?;
         Ok(found)
@@ -184,9 +184,15 @@ impl Checkpoints<'_> {
         taken
     }
 
-    /// What a call took from where nobody looks into the place of something else is not the turn's to take away: nothing else may have it.
-    fn leave_strange(&self, movers: &Movers<'_>, found: &mut UncapturedMoves) -> Result<()> {
-        let strange = movers.strange(found);
+    /// What a call took from where nobody looks into the place of something else is not the turn's to take away, nor what it wrote over what
+    /// others had put or saved there: nothing else may have it.
+    fn leave_strange(
+        &self,
+        movers: &Movers<'_>,
+        found: &mut UncapturedMoves,
+        between: &BTreeMap<BString, Uncaptured>,
+    ) -> Result<()> {
+        let strange = movers.strange(found, between);
         if !strange.is_empty() {
             let captured = self.contents(movers.before)?;
             for (path, _) in strange.iter().filter(|(_, file)| !file.is_some_and(|file| captured.contains(&file.id))) {
