@@ -276,7 +276,7 @@ impl Planner<'_, '_> {
         self.asides(turn, &mut way_back);
         self.turn_files(turn, forget, &mut way_back)?;
         self.turn_directories(turn, forget, &mut way_back);
-        self.make_directories(&mut way_back);
+        self.make_directories(turn, &mut way_back);
         self.refs(turn, &mut way_back);
         Ok(way_back)
     }
@@ -392,8 +392,9 @@ impl Planner<'_, '_> {
             && resolved(self.edits, &now, change, remembered).is_none()
     }
 
-    /// The user may have deleted a directory with all that is in it, of which a file is overwritten, or one comes back that was empty.
-    fn make_directories(&mut self, way_back: &mut ReturnState) {
+    /// The user may have deleted a directory with all that is in it, of which a file is overwritten, or something comes back as a whole, or one
+    /// that was empty.
+    fn make_directories(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
         if self.present.missing.is_empty() {
             return;
         }
@@ -401,9 +402,12 @@ impl Planner<'_, '_> {
         let is_made =
             |(path, to): &(&BString, &Option<u32>)| to.is_some() && !self.present.directories.contains_key(*path);
         let made = self.directories.iter().filter(is_made).map(|(path, _)| path.as_bstr());
-        let needed: BTreeSet<BString> = all_parents(written.chain(made)).into_iter().map(ToOwned::to_owned).collect();
+        let whole =
+            turn.delta.aside.keys().filter(|path| self.aside.arrived(path).is_some()).map(|path| path.as_bstr());
+        let all = all_parents(written.chain(made).chain(whole));
+        let needed: BTreeSet<BString> = all.into_iter().map(ToOwned::to_owned).collect();
         for (path, mode) in self.present.missing.iter().filter(|(path, _)| needed.contains(*path)) {
-            if !self.directories.contains_key(path) {
+            if self.directories.get(path).copied().flatten().is_none() {
                 self.directories.insert(path.clone(), Some(*mode));
                 way_back.directories.push(DirectoryMove { path: path.clone(), from: Some(*mode), to: None });
             }

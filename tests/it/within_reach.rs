@@ -569,6 +569,25 @@ fn what_comes_back_with_the_whole_turn_stays_where_one_step_of_it_is_taken_out()
     assert_eq!(repo.sh("ls s.*").trim(), "s.ig");
 }
 
+/// The user removes the directory of what undo has put back, and redo makes it again.
+#[test]
+fn what_goes_aside_by_undo_has_its_directory_by_redo() {
+    let stories: [(&str, Story<'_>); 2] = [
+        ("in place", &[RENAMES_ALL, ('a', "sed -i s/USER2/AGENT1/ og/z"), ('a', "mv og ig; echo AGENT2 >>F")]),
+        ("made anew", &[RENAMES_ALL, ('a', "mkdir ig; echo AGENT1 >ig/z; echo AGENT2 >>F"), ('a', "rm -r og")]),
+    ];
+    check_all(stories.map(|(name, story)| (name.to_owned(), story)), |story| {
+        let repo = told_from(IGNORED, story);
+        repo.undo();
+        repo.sh("rm -r ig");
+        repo.redo();
+        assert_eq!(repo.sh("cat ig/z | grep -o AGENT1; grep -o AGENT2 F").trim(), "AGENT1\nAGENT2");
+        repo.undo();
+        assert_eq!(repo.sh("grep -c AGENT F || :").trim(), "0");
+        repo.assert_sound();
+    });
+}
+
 /// Of what calls have moved, the user saves in it, there or back in its place.
 #[test]
 fn what_the_user_saves_in_what_calls_moved_there_and_back_stays() {

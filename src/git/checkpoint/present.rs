@@ -56,7 +56,8 @@ impl Checkpoints<'_> {
                 Lookup::Absent => {}
             }
         }
-        let changed = deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()));
+        let changed =
+            deltas().flat_map(|delta| delta.files.keys().chain(delta.directories.keys()).chain(delta.aside.keys()));
         for path in all_parents(changed.map(|path| path.as_bstr())) {
             match Worktree::new(self.repo).find(path)? {
                 Lookup::There(stat)
