@@ -99,9 +99,23 @@ fn standing(footing: Footing, kept: &BTreeSet<u64>) -> Footing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::place::Lift;
 
     fn expiry(timeline: &Timeline, turns: &BTreeMap<u64, Turn>, is_old: impl Fn(&Turn) -> bool) -> Expiry {
         super::expiry(timeline, turns, is_old, |_| false)
+    }
+
+    #[test]
+    fn what_stands_below_a_turn_on_a_branchs_line_stays_with_it() {
+        let turn = |number, previous| {
+            (number, Turn { turn: number, previous, ended_at: Some(String::new()), ..Turn::default() })
+        };
+        let turns = BTreeMap::from([turn(1, None), turn(2, Some(1)), turn(3, None), turn(4, None)]);
+        let mut timeline = timeline(3, &[]);
+        for stack in timeline.stacks.values_mut() {
+            stack.lifted.insert(3, Lift { previous: 2, depth: 3 });
+        }
+        assert_eq!(expiry(&timeline, &turns, |_| true).expired, BTreeSet::from([4]));
     }
 
     /// Turns 1 to `count` on one branch, each on the one below it.

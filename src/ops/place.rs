@@ -123,7 +123,7 @@ fn add_passed_over(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, plac
     let newest = place.top.max(place.undone.last().copied());
     let lines = match recorded.own() {
         Some(own) => vec![own.clone()],
-        None => [vec![recorded.last.clone()], others_here(timeline, head)?].concat(),
+        None => [vec![recorded.last.clone()], others_here(timeline, head, |line| !line.undone.is_empty())?].concat(),
     };
     let is_done = |turn: u64| Ok::<_, anyhow::Error>(first_up_to(timeline, turn, place.top)? == Some(turn));
     let Some(line) = lines.into_iter().find(|line| line.undone.iter().any(|turn| Some(*turn) < newest)) else {
@@ -147,10 +147,11 @@ fn add_passed_over(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, plac
     Ok(())
 }
 
-/// The lines of other branches that are at HEAD's commit, or had another name.
-fn others_here(timeline: &Stored<'_>, head: &Head) -> Result<Vec<Stack>> {
+/// The lines of other branches that are at HEAD's commit, or had another name. Refs are read for those alone that are wanted.
+fn others_here(timeline: &Stored<'_>, head: &Head, is_wanted: impl Fn(&Stack) -> bool) -> Result<Vec<Stack>> {
     let (refs, mut lines) = (Refs::new(timeline.repo), Vec::new());
-    for (name, stack) in timeline.state.stacks.iter().filter(|(name, _)| *name != "HEAD" && *name != head.stack()) {
+    let others = timeline.state.stacks.iter().filter(|(name, _)| *name != "HEAD" && *name != head.stack());
+    for (name, stack) in others.filter(|(_, stack)| is_wanted(stack)) {
         if refs.ref_id(name)?.is_none_or(|tip| Some(tip) == head.commit) {
             lines.push(stack.clone());
         }
@@ -232,7 +233,6 @@ fn lines(timeline: &Stored<'_>, recorded: &Recorded, head: &Head, to: ObjectId) 
     if *comes_along {
         joined.extend(going_up(timeline, &recorded.last, &tops)?);
     }
-    let newest = tops.last().copied();
     Ok(Lines { found: ends.into_iter().filter(|end| end.turn <= most).max_by_key(|end| end.turn), newest, joined })
 }
 
@@ -289,7 +289,7 @@ fn keep_lifted(
     (from, to): (Option<ObjectId>, ObjectId),
 ) -> Result<()> {
     let objects = Objects::new(timeline.repo);
-    let others = others_here(timeline, head)?;
+    let others = others_here(timeline, head, |line| !line.lifted.is_empty())?;
     let lines = recorded.own().into_iter().chain(&others).map(|line| (line, false)).chain([(&recorded.last, true)]);
     for (line, is_last) in lines.filter(|(line, _)| !line.lifted.is_empty()) {
         timeline.state.lifted.clone_from(&line.lifted);

@@ -234,8 +234,15 @@ fn what_a_session_did_and_is_undone_is_nothing_to_undo() {
 
 /// Two sessions at work, whose calls these acts are: the session, the tool, what it is about or nothing, and what it does.
 fn acted(acts: &[(&str, &str, &str, &str)]) -> Sandbox {
+    acted_from("true", acts)
+}
+
+/// The same, with something there before that.
+fn acted_from(begun: &str, acts: &[(&str, &str, &str, &str)]) -> Sandbox {
     let repo = Sandbox::new();
     repo.sh("seq 20 >f; seq 20 >g; git add .; git commit -qm files");
+    repo.sh(begun);
+    tick();
     for session in ["a", "b"] {
         steps::hook(&repo, session, "UserPromptSubmit", &json!({}));
     }
@@ -278,6 +285,28 @@ fn a_session_is_taken_out_of_a_file_that_another_has_moved_and_it_has_edited_sin
     let error = repo.refuses(&["undo", "--session", "a"], "conflict");
     assert_eq!(error["paths"], json!(["moved.txt"]));
     repo.state().assert_is(&done, "nothing is changed");
+}
+
+/// What is ignored and one session moves, changes and moves back comes back with the whole turn, and with no session's share alone.
+#[test]
+fn a_session_is_taken_out_beside_what_another_has_moved_that_is_ignored() {
+    let begun = "echo '*.ig' >.gitignore; git add .gitignore; git commit -qm ignore; seq 30 >s.ig; echo USER1 >>s.ig";
+    let repo = acted_from(
+        begun,
+        &[
+            ("a", "Bash", "", "mv s.ig s.txt"),
+            ("a", "Bash", "", "sed -i 3s/.*/AGENT1/ s.txt"),
+            ("a", "Bash", "", "mv s.txt s.ig"),
+            ("b", "Bash", "", "echo AGENT2 >>f"),
+        ],
+    );
+    let done = repo.state();
+    repo.oxundo(["undo", "--session", "b"]).success();
+    assert_eq!(repo.sh("sed -n 3p s.ig; tail -1 s.ig; grep -c AGENT2 f || :").trim(), "AGENT1\nUSER1\n0");
+    repo.redo();
+    repo.state().assert_is(&done, "redo");
+    repo.undo();
+    assert_eq!(repo.sh("sed -n 3p s.ig; tail -1 s.ig; grep -c AGENT2 f || :").trim(), "3\nUSER1\n0");
 }
 
 #[test]

@@ -30,6 +30,14 @@ pub struct UncapturedMoves {
     pub copies: BTreeMap<String, String>,
 }
 
+impl UncapturedMoves {
+    /// Whether it is known where this is now.
+    fn has_come(&self, old: &BString) -> bool {
+        let name = exact::encode(old);
+        self.came.values().flatten().any(|came| *came == name)
+    }
+}
+
 /// What is not captured at the end of a turn.
 #[derive(Clone, Copy)]
 pub struct End<'a> {
@@ -282,7 +290,7 @@ impl<'a> Movers<'a> {
                 Some((old, known)) if now.known.file != known.file => drop(self.taken.insert(old)),
                 // Where others have saved in it, too, undo does not take it away.
                 _ if !brought.saved && !self.is_saved(&now) && self.readable(&old) != brought.file => {
-                    moves.placed.insert(from.clone(), now.known.state.filter(|state| !is_directory(state)));
+                    moves.placed.insert(from.clone(), self.fingerprint(old.as_bstr()));
                 }
                 _ => {}
             }
@@ -367,10 +375,9 @@ impl<'a> Movers<'a> {
 
     /// Something that was over the limits, and is neither there nor known to have been moved.
     pub fn gone(&self, moves: &UncapturedMoves) -> Option<&'a BString> {
-        let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
         let mut skipped =
             self.before.skipped.iter().filter(|skipped| skipped.is_movable()).map(|skipped| &skipped.path);
-        skipped.find(|old| self.identity(old.as_bstr()).is_none() && !has_come(old))
+        skipped.find(|old| self.identity(old.as_bstr()).is_none() && !moves.has_come(old))
     }
 
     /// What calls have made in the old places, where a file is gone of which nothing more is known: it may be a copy of that.
@@ -380,10 +387,9 @@ impl<'a> Movers<'a> {
         if made.peek().is_none() {
             return Vec::new();
         }
-        let has_come = |old: &BString| moves.came.values().flatten().any(|came| *came == exact::encode(old));
         let is_gone = |old: &BString, known: &Uncaptured| {
             let is_file = known.state.as_deref().is_some_and(|state| size_in(state).is_some());
-            is_file && !self.taken.contains(old) && self.identity(old.as_bstr()).is_none() && !has_come(old)
+            is_file && !self.taken.contains(old) && self.identity(old.as_bstr()).is_none() && !moves.has_come(old)
         };
         let gone = self.before.uncaptured.iter().find(|(old, known)| is_gone(old, known));
         gone.map_or_else(Vec::new, |(gone, _)| made.map(|new| (new, gone)).collect())
