@@ -438,7 +438,13 @@ struct Globs {
 
 impl Globs {
     fn new(globs: &[&str]) -> Result<Self, BadGlob> {
-        let (others, plain): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.contains(SPECIAL));
+        let (mut plain, mut others) = (Vec::new(), Vec::new());
+        for glob in globs {
+            match choices(glob) {
+                Some(all) => plain.extend(all),
+                None => others.push(*glob),
+            }
+        }
         let plain = plain.iter().map(|glob| glob.trim_end_matches('/').as_bytes());
         let plain = plain.filter_map(Pattern::from_bytes_without_negation).collect();
         Ok(Self { plain, others: glob_set(&others, true)? })
@@ -451,6 +457,27 @@ impl Globs {
             || self.others.is_match(OsStr::from_bytes(path))
     }
 }
+
+/// A glob as git has them for each choice of one with braces and classes, where these are of plain words and characters, and not too many.
+fn choices(glob: &str) -> Option<Vec<String>> {
+    let Some(open) = glob.find(['{', '[']) else { return (!glob.contains(SPECIAL)).then(|| vec![glob.to_owned()]) };
+    let (before, rest) = glob.split_at(open);
+    let is_class = rest.starts_with('[');
+    let (inner, after) = rest[1..].split_once(if is_class { ']' } else { '}' })?;
+    let is_range = is_class && (inner.starts_with(['!', '^']) || inner.chars().skip(1).any(|c| c == '-'));
+    let words: Vec<&str> =
+        if is_class { inner.split("").filter(|c| !c.is_empty()).collect() } else { inner.split(',').collect() };
+    let is_odd = is_range || words.iter().any(|word| word.is_empty() || word.contains(SPECIAL) || word.contains('/'));
+    if before.contains(SPECIAL) || words.is_empty() || is_odd {
+        return None;
+    }
+    let ends = choices(after)?;
+    (words.len() * ends.len() <= MOST_CHOICES)
+        .then(|| words.iter().flat_map(|word| ends.iter().map(move |end| format!("{before}{word}{end}"))).collect())
+}
+
+/// So many globs are looked through one by one.
+const MOST_CHOICES: usize = 64;
 
 /// What git's globs have not, or not in the same way.
 const SPECIAL: [char; 5] = ['{', '}', '[', ']', '\\'];
@@ -554,6 +581,10 @@ mod tests {
             "*.pem{~,.bak}",
             "[ab]c",
             "{[c,d].t,zz}",
+            "x[-_.]{y,z}",
+            "n[!a-c]",
+            "r[a-c]",
+            "{a/b,cc}.u",
             "\\{e\\}.f",
             "/top",
             "sub/*.txt",
@@ -573,11 +604,45 @@ mod tests {
             "top",
             "sub/a.txt",
             "deep/down/dir",
+            "d/x-y",
+            "X.Z",
+            "nd",
+            "rb",
+            "a/b.u",
+            "cc.u",
         ] {
             assert!(some.matches(yes.into()), "{yes}");
         }
-        for no in ["a.pe", "a.kpem", "cc", "e.f", "d/top", "sub/d/a.txt", "a.example.pem", "a.pem.bak.bak"] {
+        for no in [
+            "a.pe",
+            "a.kpem",
+            "cc",
+            "e.f",
+            "d/top",
+            "sub/d/a.txt",
+            "a.example.pem",
+            "a.pem.bak.bak",
+            "x-",
+            "xay",
+            "na",
+            "r-",
+            "d/cc.u",
+        ] {
             assert!(!some.matches(no.into()), "{no}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_need_nothing_that_takes_long_to_be_made_ready() {
+        for glob in keys::default("secret").split_whitespace() {
+            assert!(choices(glob).is_some(), "{glob}");
+        }
+        let all = |glob: &str| choices(glob).map(|all| all.join(" "));
+        assert_eq!(all("a{b,c}[-d].e").as_deref(), Some("ab-.e abd.e ac-.e acd.e"));
+        for other in
+            ["{a,{b}}", "a\\", "{a,}", "[]a]", "[a-c]", "[^a]", "{a/b,c}", "{a", "[a", "a}", &"{a,b}".repeat(7)]
+        {
+            assert_eq!(all(other), None, "{other}");
         }
     }
 
