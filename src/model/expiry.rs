@@ -67,7 +67,7 @@ fn stacked(timeline: &Timeline, turns: &BTreeMap<u64, Turn>) -> BTreeSet<u64> {
 /// The turn below one on a branch's line.
 fn below(stack: &Stack, turn: &Turn) -> Option<u64> {
     let lift = stack.lifted.get(&turn.turn).filter(|lift| lift.previous < turn.turn);
-    lift.map(|lift| lift.previous).or(turn.previous)
+    lift.map_or(turn.previous, |lift| lift.below())
 }
 
 /// A turn right above one that goes becomes the lowest of its branch; depths are counted from there.

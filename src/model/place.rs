@@ -62,10 +62,17 @@ impl Stack {
 /// Where a turn stands that was made above another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lift {
-    /// The turn below it.
+    /// The turn below it, 0 for none.
     pub previous: u64,
     /// How many turns stand there, with it.
     pub depth: u64,
+}
+
+impl Lift {
+    /// The turn below it.
+    pub fn below(self) -> Option<u64> {
+        Some(self.previous).filter(|previous| *previous != 0)
+    }
 }
 
 /// A turn, as far as it matters here.

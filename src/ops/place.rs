@@ -1,6 +1,7 @@
 //! Where HEAD stands on the timeline: [`model::place`](crate::model::place) decides, here is looked at what it needs. Where HEAD has not
 //! moved since the timeline was written, that is nothing.
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::alike::{Likeness, Seen};
 use crate::git::refs::Refs;
@@ -14,6 +15,7 @@ use crate::model::turn::Note;
 use crate::ops::anew::{Anew, Original, Rest, Work};
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -49,9 +51,53 @@ pub fn lift(timeline: &mut Stored<'_>, head: &Head) -> Result<()> {
     keep_lifted(timeline, &recorded, head, (at.commit, commit))?;
     let lines = lines(timeline, &recorded, head, commit)?;
     timeline.state.found = Some((head.clone(), lines.found));
-    let lifted = with_lifts(timeline, timeline.state.lifted.clone(), &lines.joined, lines.newest)?;
-    timeline.state.lifted = lifted;
+    timeline.state.lifted = with_lifts(timeline, timeline.state.lifted.clone(), &lines.joined, lines.newest)?;
+    let undone = &recorded.own().unwrap_or(&recorded.last).undone;
+    let over = over_undone(timeline, undone, lines.newest)?;
+    if !over.is_empty() {
+        timeline.state.lifted = with_lifts(timeline, timeline.state.lifted.clone(), &over, lines.newest)?;
+    }
     Ok(())
+}
+
+/// Which done turns stand above others than they did, as what was below them is undone here, moved no ref, and was not there when they began:
+/// each with the one below it, 0 for none, the lowest first.
+fn over_undone(timeline: &Stored<'_>, undone: &[u64], newest: Option<u64>) -> Result<Vec<(u64, u64)>> {
+    let is_passed_over = |turn: u64, below: u64| {
+        Ok::<_, anyhow::Error>(
+            undone.contains(&below) && !timeline.node(below)?.moved() && began_without(timeline, turn, below)?,
+        )
+    };
+    let lowest = undone.iter().min().copied().unwrap_or(u64::MAX);
+    let (mut over, mut at, mut left) = (Vec::new(), newest, NEAR_TURNS);
+    while let Some(turn) = at.filter(|turn| *turn > lowest && left > 0) {
+        let stood_on = timeline.node(turn)?.previous;
+        at = stood_on;
+        while let Some(below) = at
+            && is_passed_over(turn, below)?
+        {
+            at = timeline.node(below)?.previous;
+        }
+        if at != stood_on {
+            over.push((turn, at.unwrap_or(0)));
+        }
+        left -= 1;
+    }
+    over.reverse();
+    Ok(over)
+}
+
+/// Whether nothing of what a turn did to the files was there when a later one began.
+fn began_without(timeline: &Stored<'_>, turn: u64, below: u64) -> Result<bool> {
+    let checkpoints = Checkpoints::new(timeline.repo);
+    let [was, became] = [Side::Before, Side::After].map(|side| timeline.checkpoint(below, side));
+    let (changed, began) = (checkpoints.file_changes(&was?, &became?)?, timeline.checkpoint(turn, Side::Before)?);
+    for (path, change) in &changed {
+        if checkpoints.captured_file(&began, path.as_bstr())? != change.from {
+            return Ok(false);
+        }
+    }
+    Ok(!changed.is_empty())
 }
 
 /// Those that stand elsewhere, with more of them, each with the one below it, the lowest first. Those that stand above such, from the newest
@@ -65,6 +111,7 @@ fn with_lifts(
     let put = |lifted: &mut BTreeMap<u64, Lift>, (turn, previous): (u64, u64)| {
         let below = match lifted.get(&previous) {
             Some(lift) => lift.depth,
+            None if previous == 0 => 0,
             None => timeline.require_turn(previous)?.depth,
         };
         let depth = below + u64::from(!timeline.require_turn(turn)?.is_part());
@@ -105,7 +152,7 @@ fn without_gained(timeline: &Stored<'_>, line: Stack, head: ObjectId, found: Opt
             break;
         }
         gone.push(turn);
-        at = line.lifted.get(&turn).map_or(timeline.node(turn)?.previous, |lift| Some(lift.previous));
+        at = line.lifted.get(&turn).map_or(timeline.node(turn)?.previous, |lift| lift.below());
     }
     let stood_higher = |turn: &u64| line.lifted.contains_key(turn);
     let Some(top) = at.filter(|_| gone.iter().any(stood_higher)) else { return Ok(line) };
@@ -298,9 +345,9 @@ fn keep_lifted(
             return Ok(());
         }
         let mut ends = BTreeSet::new();
-        for (turn, Lift { previous, .. }) in &line.lifted {
-            for turn in [*turn, *previous] {
-                ends.extend(end_below(Some(turn), &|turn| timeline.node(turn))?.map(|end| end.commit));
+        for (turn, lift) in &line.lifted {
+            for turn in [Some(*turn), lift.below()] {
+                ends.extend(end_below(turn, &|turn| timeline.node(turn))?.map(|end| end.commit));
             }
         }
         let ends: Vec<ObjectId> = ends.into_iter().collect();
@@ -380,7 +427,7 @@ fn recorded_or_found(repo: &Repo, timeline: &Stored<'_>, head: &Head) -> Result<
     }
     let mut place = decide(&recorded, head.commit, found, &|turn| timeline.node(turn))?;
     if place.undone.is_empty() {
-        let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| Some(lift.previous) >= place.top);
+        let goes_up = |turn: &&u64| state.lifted.get(turn).is_some_and(|lift| lift.below() >= place.top);
         place.undone = recorded.last.undone.iter().take_while(goes_up).copied().collect();
     }
     add_passed_over(timeline, &recorded, head, &mut place)?;

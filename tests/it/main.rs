@@ -58,6 +58,7 @@ mod forks;
 mod form;
 #[cfg(target_os = "linux")]
 mod fuse;
+mod gained;
 mod gc;
 mod heads;
 #[path = "../../src/git/repo/hermetic.rs"]

@@ -103,7 +103,7 @@ impl<'r> Stored<'r> {
         let mut turn = self.as_made(number)?;
         if let (Some(turn), Some(lift)) = (&mut turn, self.state.lifted.get(&number).filter(|at| at.previous < number))
         {
-            (turn.previous, turn.depth) = (Some(lift.previous), lift.depth);
+            (turn.previous, turn.depth) = (lift.below(), lift.depth);
         }
         Ok(turn)
     }

@@ -37,7 +37,7 @@ impl<'repo> Update<'repo> {
     /// Adds a turn's record. Where it has gone up with HEAD, that is not part of it.
     pub fn put_turn(&mut self, turn: &Turn) -> Result<()> {
         let path = format!("{}/turn.json", turn_directory(turn.turn));
-        let is_lifted = |lift: &Lift| Some(lift.previous) == turn.previous;
+        let is_lifted = |lift: &Lift| lift.below() == turn.previous;
         if self.state.lifted.get(&turn.turn).is_some_and(is_lifted)
             && let Some(Turn { previous, depth, .. }) = self.base.as_made(turn.turn)?
         {

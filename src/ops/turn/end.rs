@@ -124,7 +124,9 @@ fn announce_left(view: &View<'_>, turn: &Turn, undone: &[u64], begun: Option<Obj
     let is_apart = first.is_some_and(|first| {
         first.from != begun && !view.timeline.find_turn(first.turn).ok().flatten().is_some_and(knows)
     });
-    let is_apart = is_apart || !has_their_branches(view, undone).unwrap_or(true);
+    // Nor can what git has brought newer turns above: to go back there takes these off.
+    let is_below = undone.iter().any(|undone| Some(*undone) < turn.previous);
+    let is_apart = is_apart || is_below || !has_their_branches(view, undone).unwrap_or(true);
     let line = if is_apart { format!("oxundo branch turn-{last} {last}") } else { format!("oxundo redo --to {last}") };
     view.warn(format!("{turns} {left} {are} left beside turn {}: '{line}' goes back there", turn.turn));
 }
@@ -477,6 +479,9 @@ fn commits_of(repo: &Repo, turn: &Turn, start: &Checkpoint, after: &Checkpoint) 
     let came = Refs::new(repo).came_here(&found, Began::of(turn))?;
     found.retain(|id| is_brought.contains(id) || !came.contains(id));
     known.extend(came);
+    if turn.made.is_none() {
+        known.extend(Refs::new(repo).older(&found, Began::of(turn)));
+    }
     let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };
     Ok(found.iter().map(|id| TurnCommit { id: *id, kind: kind(id) }).collect())
 }

@@ -118,7 +118,8 @@ impl Walk<'_, '_> {
             }
             Err(refusal) if op == Op::Redo => {
                 let ahead = ahead(view)?.filter(|_| refusal.code == Code::Foreign);
-                Err(in_the_middle(view, refusal.hints(ahead).hints(range.on_a_branch())).into())
+                let hints = ahead.into_iter().chain(picking(view, range)?).chain(range.on_a_branch());
+                Err(in_the_middle(view, refusal.hints(hints)).into())
             }
             Err(refusal) if op == Op::Undo => {
                 let refusal = of_others(of_its_turn(refusal, &described, range), range);
@@ -134,13 +135,15 @@ impl Walk<'_, '_> {
 
     /// Refuses to take off HEAD's branch what that had before a turn brought it to the one on which it was made: HEAD's has gone on to it.
     fn check_were_not_here(&self, name: &str, leaving: &[Leaving]) -> Result<()> {
-        let ids: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).collect();
         for (at, turn) in self.range.turns.iter().enumerate() {
             if turn.began_on.as_deref().is_none_or(|began| began == name) {
                 continue;
             }
             let before = self.view.timeline.checkpoint(turn.turn, Side::Before)?;
             let Some(tip) = before.branches.get(name) else { continue };
+            // What it did not bring itself, the user has.
+            let brought = |id: &ObjectId| turn.commits.iter().any(|commit| commit.id == *id);
+            let ids: Vec<ObjectId> = leaving.iter().map(|commit| commit.id).filter(brought).collect();
             let here = Objects::new(self.view.repo).reachable_from(&[*tip], &ids)?;
             let Some(first) = leaving.iter().find(|commit| here.contains(&commit.id)) else { continue };
             let (first, branch, number) = (guard::named(first), short_branch(name), turn.turn);
@@ -187,6 +190,26 @@ impl Walk<'_, '_> {
         refusal.hints.retain(|hint| !hint.contains("--revert"));
         refusal.hint(format!("run '{line}' to keep it under another name, then the same command again"))
     }
+}
+
+/// Most commits that a line names.
+const MOST_NAMED: usize = 4;
+
+/// The line that has the commits of one turn on top of what is there, where they are all that it did.
+fn picking(view: &View<'_>, range: &TurnRange) -> Result<Option<String>> {
+    let ([turn], 0, objects) = (&range.turns[..], range.back, Objects::new(view.repo)) else { return Ok(None) };
+    let after = view.timeline.checkpoint(turn.turn, Side::After)?;
+    let is_all = objects.head_tree(&after.head)? == after.worktree;
+    let mut ids = Vec::new();
+    for commit in turn.commits.iter().filter(|commit| commit.kind != CommitKind::Found) {
+        if commit.kind == CommitKind::Dirty || !objects.has_commit(commit.id) || objects.parents(commit.id)?.len() != 1
+        {
+            return Ok(None);
+        }
+        ids.push(commit.id.to_hex_with_len(10).to_string());
+    }
+    let line = format!("run 'git cherry-pick {}' to have it on top of that", ids.join(" "));
+    Ok((is_all && (1..=MOST_NAMED).contains(&ids.len())).then_some(line))
 }
 
 /// The turns of a walk, each with the commits that it brought to this branch: what it found, and brought to another one alone, is none
