@@ -197,9 +197,12 @@ pub struct Plan {
     /// The user's edits that survive it.
     #[serde(skip)]
     pub kept_edits: Vec<BString>,
-    /// What will no longer be staged, though the worktree still has it.
+    /// What will no longer be staged.
     #[serde(skip)]
     pub unstaged: Vec<BString>,
+    /// What stays staged, and may have lines of the turns.
+    #[serde(skip)]
+    pub still_staged: Vec<BString>,
     /// The files whose edits it overwrites, where that was asked for.
     #[serde(skip)]
     pub overwritten: Vec<BString>,
@@ -233,6 +236,7 @@ impl Plan {
             aside: Vec::new(),
             kept_edits: Vec::new(),
             unstaged: Vec::new(),
+            still_staged: Vec::new(),
             overwritten: Vec::new(),
             touched: Vec::new(),
             staying: Vec::new(),

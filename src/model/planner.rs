@@ -115,6 +115,8 @@ pub struct TurnDelta {
     pub turn: u64,
     /// What it changed, with `from` as the state that the walk comes from.
     pub delta: Delta,
+    /// What somebody may have staged of the files that it changed, though it left their entries alone.
+    pub staged: BTreeMap<BString, Change<Vec<IndexEntry>>>,
     /// What the last walk over it, the other way, recorded.
     pub returns: ReturnState,
     /// What git was in the middle of where the walk comes from.
@@ -124,6 +126,11 @@ pub struct TurnDelta {
 }
 
 impl TurnDelta {
+    /// What the last walk took out of the index though the turn had left it alone.
+    pub fn returns_of_staged(&self) -> impl Iterator<Item = &IndexMove> {
+        self.returns.index.iter().filter(|known| !self.delta.index.contains_key(&known.path))
+    }
+
     /// When it was, in words: what is 0 is no turn but a state that is gone to.
     fn when(&self) -> String {
         if self.turn == 0 { "then".to_owned() } else { format!("in turn {}", self.turn) }
@@ -165,6 +172,7 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         torn: None,
         left: present.left.clone(),
         unstaged: BTreeSet::new(),
+        still_staged: BTreeSet::new(),
         went_along: BTreeSet::new(),
         overwritten: BTreeSet::new(),
         touched: BTreeSet::new(),
@@ -212,6 +220,7 @@ struct Planner<'a, 'm> {
     /// What the turns of the walk did to files, or turns beside it: what is staged may have their lines.
     left: BTreeMap<BString, Vec<Change<Option<ObjectId>>>>,
     unstaged: BTreeSet<BString>,
+    still_staged: BTreeSet<BString>,
     /// The paths of renamed files that the user's edits moved with.
     went_along: BTreeSet<BString>,
     overwritten: BTreeSet<BString>,
@@ -273,12 +282,38 @@ impl Planner<'_, '_> {
             }
             self.index.insert(path.clone(), next);
         }
+        self.staged(turn, &mut way_back)?;
         self.asides(turn, &mut way_back);
         self.turn_files(turn, forget, &mut way_back)?;
         self.turn_directories(turn, forget, &mut way_back);
         self.make_directories(turn, &mut way_back);
         self.refs(turn, &mut way_back);
         Ok(way_back)
+    }
+
+    /// What of the turn's work is staged goes with it, and comes back with it, as far as that can be told from the rest.
+    fn staged(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) -> Result<()> {
+        for (path, change) in &turn.staged {
+            let now = self.entries_at(path);
+            let Some(next) = self.merged_entries(path, &now, change)? else {
+                self.still_staged.extend((!now.is_empty()).then(|| path.clone()));
+                continue;
+            };
+            if next == now {
+                continue;
+            }
+            self.unstaged.extend((next == change.to).then(|| path.clone()));
+            way_back.index.push(IndexMove { path: path.clone(), from: next.clone(), to: now });
+            self.index.insert(path.clone(), next);
+        }
+        way_back.index.sort_by(|one, other| one.path.cmp(&other.path));
+        for known in turn.returns_of_staged().filter(|known| !turn.staged.contains_key(&known.path)) {
+            let (now, change) = (self.entries_at(&known.path), Change::new(known.from.clone(), known.to.clone()));
+            if let Some(next) = self.merged_entries(&known.path, &now, &change)? {
+                self.index.insert(known.path.clone(), next);
+            }
+        }
+        Ok(())
     }
 
     /// What git is in the middle of is one thing.
@@ -635,6 +670,9 @@ impl Planner<'_, '_> {
         if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
             return Ok(change.to.clone());
         }
+        if let Some(next) = self.without_unstaged(path, now, change, turn.delta.files.get(path))? {
+            return Ok(next);
+        }
         let ways = self.ways(path, remembered.unwrap_or(change), turn.delta.files.get(path));
         let apart = self.without_others(path, now)?;
         // What is undone is not to stay staged; what is redone was not staged by the turns before.
@@ -653,6 +691,27 @@ impl Planner<'_, '_> {
             return Ok(change.to.clone());
         }
         Ok(self.overlap(path, now.clone(), Cause::Staged))
+    }
+
+    /// What is staged without what the turn did to the file beyond what it staged itself, where somebody has staged that since, and
+    /// without what it staged.
+    fn without_unstaged(
+        &mut self,
+        path: &BString,
+        now: &Vec<IndexEntry>,
+        change: &Change<Vec<IndexEntry>>,
+        file: Option<&Change<Option<FileState>>>,
+    ) -> Result<Option<Vec<IndexEntry>>> {
+        let (Op::Undo, [entry], Some(Change { from: Some(from), to: Some(to) })) = (self.op, &change.from[..], file)
+        else {
+            return Ok(None);
+        };
+        if entry.id == from.id {
+            return Ok(None);
+        }
+        let with = |id| vec![IndexEntry { id, ..*entry }];
+        let rest = self.merged_entries(path, now, &Change::new(with(from.id), with(to.id)))?;
+        rest.map_or(Ok(None), |rest| self.merged_entries(path, &rest, change))
     }
 
     /// The changes that can be merged into what is staged, the best one first: the turn's own; the same from what
@@ -959,6 +1018,7 @@ impl Planner<'_, '_> {
             aside,
             kept_edits,
             unstaged: self.unstaged.into_iter().collect(),
+            still_staged: self.still_staged.into_iter().collect(),
             overwritten: self.overwritten.into_iter().collect(),
             touched: self.touched.into_iter().collect(),
             staying: self.staying.into_iter().collect(),

@@ -8,7 +8,8 @@
 //! on topic     from    b of topic       to    b of topic, f
 //! ```
 //!
-//! So did git where the turn brought to its branch what HEAD's had already, as by a merge of that.
+//! So did git where the turn brought to its branch what HEAD's had already, as by a merge of that; or what others have published, as by
+//! a pull: whoever takes that out of it takes it from them with the next push.
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
@@ -25,7 +26,7 @@ use crate::ops::turn::states::pointers_at_beginning;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, HashSet};
 
 /// Both ends as they are on one branch, and what is committed there, as trees.
@@ -34,6 +35,8 @@ pub struct OnOne {
     pub ends: [Checkpoint; 2],
     /// The trees.
     pub committed: [ObjectId; 2],
+    /// The files of which cannot be told what the turn did to them.
+    pub unclear: Vec<BString>,
 }
 
 /// The ends of a step on one branch, as [`ends_of_turn`] has a turn's.
@@ -54,6 +57,9 @@ enum Of {
     Step,
 }
 
+/// The usual names of the main branch, onto which others go on.
+const MAIN: [&str; 2] = ["refs/heads/main", "refs/heads/master"];
+
 fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -> Result<OnOne> {
     let objects = Objects::new(view.repo);
     let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
@@ -66,15 +72,17 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     let to = branch.map_or(end.head.commit, |_| tip(&end));
     let from = match (tip(&start), to) {
         (None, Some(to)) if !is_on_one => began_at(view, turn, &start, to)?,
+        (None, Some(_)) if branch.is_none() => start.head.commit,
         (from, _) => from,
     };
-    let had = match (from, to) {
-        (Some(from), Some(to)) if is_on_one => had_here(view, [&start, &end], [from, to])?,
-        _ => None,
-    };
-    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_none()) else {
+    let mut had = Vec::new();
+    if let (Some(from), Some(to)) = (from, to) {
+        had = pulled_between(view, turn, [from, to])?;
+        had.extend(if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None });
+    }
+    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty()) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
-        return Ok(OnOne { ends: [start, end], committed });
+        return Ok(OnOne { ends: [start, end], committed, unclear: Vec::new() });
     };
     let checkpoints = Checkpoints::new(view.repo);
     checkpoints.merging(|merge| {
@@ -83,15 +91,20 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             Some(name) => without_calls(view, turn, (&end, name), from, merge)?,
             None => (objects.commit_tree(from)?, Vec::new()),
         };
-        let (was, overlaps) = with_had(view, (was, from), had, merge)?;
+        let (was, overlaps) = with_had(view, (was, from), &had, merge)?;
         left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
         let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
         left.extend(unclear.into_iter().chain(also_unclear));
         on_start = checkpoints.with_all_of_paths(&on_start, &on_end, &left)?;
+        let unclear: Vec<_> = left
+            .iter()
+            .map(|path| Ok((path.clone(), objects.tree_entry(now, path.as_bstr())?)))
+            .collect::<Result<_>>()?;
+        let was = objects.edited_tree(was, &unclear)?;
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
-        Ok(OnOne { ends: [on_start, on_end], committed: [was, now] })
+        Ok(OnOne { ends: [on_start, on_end], committed: [was, now], unclear: left })
     })
 }
 
@@ -104,18 +117,63 @@ fn had_here(view: &View<'_>, [start, end]: [&Checkpoint; 2], [from, to]: [Object
     Ok(if objects.is_ancestor(had, from)? { None } else { Some(had) })
 }
 
-/// A tree with what HEAD's branch had too, and the paths where the two overlap.
+/// The last commits of what a turn only brought to its branch and that others have, as it is published or on the main branch, or that
+/// nobody has anywhere else by now.
+pub fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
+    let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
+    let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found).map(|commit| commit.id);
+    let mut found: Vec<ObjectId> = found.collect();
+    // What the user has had oxundo bring is not others'.
+    if found.is_empty() || turn.made.is_some() {
+        return Ok(Vec::new());
+    }
+    let here = [turn.branch.as_deref(), view.head.branch.as_deref()];
+    let beside: Vec<(String, ObjectId)> =
+        refs.branches()?.into_iter().filter(|(name, _)| !here.contains(&Some(name))).collect();
+    let main = beside.iter().filter(|(name, _)| MAIN.contains(&name.as_str())).map(|(_, tip)| *tip);
+    let mut theirs = objects.reachable_from(&main.collect::<Vec<_>>(), &found)?;
+    theirs.extend(objects.published(&found)?.into_keys());
+    // What goes on from the turn's end says nothing of where it was before.
+    let end = view.timeline.node(turn.turn)?.to;
+    let goes_on = |tip: &ObjectId| end.is_some_and(|end| objects.is_ancestor(end, *tip).unwrap_or(false));
+    let beside = beside.iter().map(|(_, tip)| *tip).chain(refs.tips_beside()?);
+    let elsewhere = objects.reachable_from(&beside.filter(|tip| !goes_on(tip)).collect::<Vec<_>>(), &found)?;
+    found.retain(|id| theirs.contains(id) || !elsewhere.contains(id));
+    let mut last = Vec::new();
+    // The newest stands last.
+    while let Some(id) = found.pop() {
+        let below = objects.reachable_from(&[id], &found)?;
+        found.retain(|id| !below.contains(id));
+        last.push(id);
+    }
+    Ok(last)
+}
+
+/// Those of them that one commit has, and another one has not.
+fn pulled_between(view: &View<'_>, turn: &Turn, [from, to]: [ObjectId; 2]) -> Result<Vec<ObjectId>> {
+    let (objects, mut between) = (Objects::new(view.repo), Vec::new());
+    for id in pulled(view, turn)? {
+        if objects.is_ancestor(id, to)? && !objects.is_ancestor(id, from)? {
+            between.push(id);
+        }
+    }
+    Ok(between)
+}
+
+/// A tree with what was there too, and the paths where the two overlap.
 fn with_had(
     view: &View<'_>,
-    (tree, from): (ObjectId, ObjectId),
-    had: Option<ObjectId>,
+    (mut tree, from): (ObjectId, ObjectId),
+    had: &[ObjectId],
     merge: &mut Merge<'_>,
 ) -> Result<(ObjectId, Vec<BString>)> {
     let (objects, mut overlaps) = (Objects::new(view.repo), BTreeMap::new());
-    let Some(had) = had else { return Ok((tree, Vec::new())) };
-    let base = objects.merge_base(had, from)?;
-    let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
-    let tree = Checkpoints::new(view.repo).merge_trees(tree, base, objects.commit_tree(had)?, &mut overlaps, merge)?;
+    for had in had {
+        let base = objects.merge_base(*had, from)?;
+        let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
+        let had = objects.commit_tree(*had)?;
+        tree = Checkpoints::new(view.repo).merge_trees(tree, base, had, &mut overlaps, merge)?;
+    }
     Ok((tree, overlaps.into_keys().collect()))
 }
 

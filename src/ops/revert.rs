@@ -21,13 +21,13 @@ use crate::model::plan::{BranchMove, Op, Plan};
 use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
 use crate::model::timeline::range_ends;
-use crate::model::turn::{Made, Turn, listed};
+use crate::model::turn::{CommitKind, Made, Turn, listed};
 use crate::ops::brought_back::{next_in, taken_again};
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::on_branch::{OnOne, ends_of_turn};
+use crate::ops::on_branch::{OnOne, ends_of_turn, pulled};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
@@ -37,6 +37,7 @@ use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
+use crate::ops::undo::staged;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -44,6 +45,9 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+
+/// So many files are named in a warning.
+const NAMED: usize = 5;
 
 /// In how many turns is looked for those that were merged.
 const MOST_MERGED: usize = 64;
@@ -118,7 +122,13 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         _ => Vec::new(),
     };
     let stays = |turn| format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too");
-    let warnings = merged.into_iter().map(stays).collect();
+    let mut warnings: Vec<String> = merged.into_iter().map(stays).collect();
+    for turn in turns.iter().filter(|_| pathspecs.is_empty()) {
+        for id in pulled(view, turn)? {
+            let (id, subject) = (id.to_hex_with_len(7), Objects::new(view.repo).commit_subject(id)?);
+            warnings.push(format!("commit {id} ({subject}) stays: turn {} brought it, and has not made it", turn.turn));
+        }
+    }
     Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, pathspecs) })
 }
 
@@ -354,6 +364,8 @@ struct Committed<'a> {
     turn: &'a Turn,
     after: ObjectId,
     before: ObjectId,
+    /// The files of which it cannot be told.
+    unclear: Vec<BString>,
 }
 
 impl<'a> Revert<'a, '_> {
@@ -375,6 +387,7 @@ impl<'a> Revert<'a, '_> {
                 let names = names.iter().map(String::as_str);
                 let out = self.taken.out_of(self.view, turn.turn, names, &self.capture.checkpoint)?;
                 inverse.delta.files.retain(|path, _| !out.contains(&quoted(path.as_bstr())));
+                inverse.staged.retain(|path, _| inverse.delta.files.contains_key(path));
             } else {
                 self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);
@@ -403,7 +416,18 @@ impl<'a> Revert<'a, '_> {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
             check_on_top(&plan, &deltas, &present)?;
-            if plan.is_empty() { Err(self.is_out_already()?.into()) } else { Ok(plan) }
+            if plan.is_empty() {
+                return Err(self.is_out_already()?.into());
+            }
+            for Committed { turn, unclear, .. } in &committed {
+                let paths: Vec<String> = unclear.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
+                if !paths.is_empty() {
+                    let (paths, turn) = (paths.join(", "), turn.turn);
+                    self.view
+                        .warn(format!("what turn {turn} did to {paths} stays: it has merged it with what others did"));
+                }
+            }
+            Ok(plan)
         })
     }
 
@@ -435,6 +459,10 @@ impl<'a> Revert<'a, '_> {
             if let Some(refusal) = self.is_elsewhere(turn)? {
                 return Ok(refusal);
             }
+            if !pulled(self.view, turn)?.is_empty() {
+                refusal.hints.splice(..0, self.whole_merge(turn)?);
+                refusal.message = nothing(Op::Undo, "the turn only brought what others have made").message;
+            }
             if let Some(line) = taken_again(self.view, turn)? {
                 refusal.hints.insert(0, line);
                 return Ok(refusal);
@@ -446,6 +474,27 @@ impl<'a> Revert<'a, '_> {
             refusal.hints.insert(0, line);
         }
         Ok(refusal)
+    }
+
+    /// The commits of a turn that are taken back, in words.
+    fn taken_commits(&self, turn: &Turn) -> Result<String> {
+        let commits = turn.commits.iter().filter(|commit| Some(commit.id) != turn.dirty_commit);
+        let ids: Vec<ObjectId> = commits.map(|commit| commit.id).collect();
+        let stay = Objects::new(self.view.repo).reachable_from(&pulled(self.view, turn)?, &ids)?;
+        let taken = ids.iter().filter(|id| !stay.contains(*id));
+        Ok(taken.map(|id| format!("This takes back commit {id}.\n")).collect())
+    }
+
+    /// The line that takes out what a turn merged, too.
+    fn whole_merge(&self, turn: &Turn) -> Result<Option<String>> {
+        let objects = Objects::new(self.view.repo);
+        for commit in turn.commits.iter().rev().filter(|commit| commit.kind == CommitKind::Agent) {
+            if objects.parents(commit.id)?.len() == 2 {
+                let id = commit.id.to_hex_with_len(10);
+                return Ok(Some(format!("run 'git revert -m 1 --no-edit {id}' to take out all that it merged")));
+            }
+        }
+        Ok(None)
     }
 
     /// The refusal where a turn has committed to the branch that it began on, and then went to this one.
@@ -483,17 +532,17 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let OnOne { ends: [start, after], committed: [was, now] } = ends_of_turn(self.view, turn, [start, after])?;
+        let OnOne { ends: [start, after], committed: [was, now], unclear } =
+            ends_of_turn(self.view, turn, [start, after])?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
         delta.symbolic.clear();
-        (delta.head, delta.stash, delta.operation) = (None, None, None);
+        (delta.head, delta.operation) = (None, None);
         let within = start.operation.clone();
         let before = self.without_users([&began, &before, &after], was, now)?;
-        Ok((
-            TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() },
-            Committed { turn, after: now, before },
-        ))
+        let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
+        staged::note(self.view, self.capture, [(&after, &mut delta)].into_iter())?;
+        Ok((delta, Committed { turn, after: now, before, unclear }))
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
@@ -562,11 +611,11 @@ impl<'a> Revert<'a, '_> {
         let repo = self.view.repo;
         let mut tree = Objects::new(repo).head_tree(&plan.head.from)?;
         let mut overlaps = BTreeMap::new();
-        for Committed { turn, after, before } in committed {
+        for Committed { turn, after, before, .. } in committed {
             let next = Checkpoints::new(repo).merge_trees(tree, *after, *before, &mut overlaps, merge)?;
             if next != tree && overlaps.is_empty() {
                 repo.check_identity()?;
-                let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), taken_commits(turn));
+                let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), self.taken_commits(turn)?);
                 let parents: Vec<_> = plan.head.to.commit.into_iter().collect();
                 let sign = self.view.sign()?;
                 plan.head.to.commit = Some(Objects::new(repo).make_commit(next, &parents, &message, sign)?);
@@ -660,6 +709,7 @@ fn unmerged(state: &Checkpoint) -> Vec<BString> {
 
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.
 fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> Delta {
+    delta.stash = None;
     delta.index.clear();
     let takes = |selection: &mut Selection<'_>, path: &BStr| {
         selection.takes(path) || turn.other_names(path).iter().any(|other| selection.takes(other.as_bstr()))
@@ -676,9 +726,4 @@ fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> D
     let above = all_parents(files.keys().map(|file| file.as_bstr()));
     directories.retain(|path, _| selection.takes_directory(path.as_bstr()) || above.contains(path.as_bstr()));
     delta
-}
-
-fn taken_commits(turn: &Turn) -> String {
-    let commits = turn.commits.iter().filter(|commit| Some(commit.id) != turn.dirty_commit);
-    commits.map(|commit| format!("This takes back commit {}.\n", commit.id)).collect()
 }

@@ -28,6 +28,7 @@ use crate::ops::undo::in_the_middle;
 use crate::ops::undo::legs::{RefMoves, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{TurnRange, below, nothing};
+use crate::ops::undo::staged;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
@@ -249,17 +250,18 @@ pub fn take_out(
     words: TakenOut,
 ) -> Result<PlannedTurn> {
     let checkpoints = Checkpoints::new(view.repo);
-    let [before, after] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
-    let (before, after) = (before?.operation, after?.operation);
+    let [before, end] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(turn.turn, side));
+    let (before, end) = (before?, end?.operation);
     // What is in the files of an operation that the turn began or moved on is that one's.
-    let within = if before == after { after } else { Operation::default() };
+    let within = if before.operation == end { end } else { Operation::default() };
     let of_turn = |delta| TurnDelta { turn: turn.turn, delta, within: within.clone(), ..TurnDelta::default() };
     let capture = view.present()?;
     let mut deltas = under_names_of_now(view, turn, deltas, &capture.checkpoint)?;
     if let Some(newest) = deltas.first_mut() {
         newest.aside = beyond.inverse;
     }
-    let deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
+    let mut deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
+    staged::note(view, &capture, deltas.iter_mut().map(|delta| (&before, delta)))?;
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
         Edits::Overwrite => Edits::Merge,

@@ -236,8 +236,7 @@ fn overwriting_is_exact_and_redo_brings_the_edits_back() {
         let output = repo.oxundo(["undo", "--edits=overwrite"]);
         output.success();
         repo.state().assert_is(&before, "the exact state before the turn");
-        let id = repo.git(["rev-parse", "refs/oxundo/timeline:rescues/00/00/01"]);
-        output.says(&id);
+        output.says("They are in @rescue: ");
         repo.redo();
         repo.state().assert_is(&edited, "redo brings back what was overwritten");
         let (code, refused) = repo.json(["undo"]);

@@ -15,6 +15,7 @@ mod between;
 mod beyond_limits;
 mod blame;
 mod branches;
+mod brought;
 mod command_line;
 mod commits;
 mod completions;

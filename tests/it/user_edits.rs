@@ -731,3 +731,22 @@ fn what_leads_on_where_a_file_is_in_the_place_of_a_directory_leads_on() {
     repo.assert_file("dir/c.txt", "one\n", "the turn is undone");
     repo.assert_file("mine", "mine\n", "and the user's is there");
 }
+
+#[test]
+fn the_line_that_tells_of_overwritten_edits_brings_them_back() {
+    in_both_modes(|mode| {
+        for name in ["a.txt", "odd *name"] {
+            let repo = three_files();
+            repo.write(name, "one\n");
+            repo.git(["add", "-A"]);
+            repo.git(["commit", "-q", "--allow-empty", "-m", "files"]);
+            repo.turn(mode, &format!("echo two >'{name}'"));
+            repo.write(name, "mine\n");
+            let text = repo.oxundo(["undo", "--edits=overwrite"]).out();
+            let told =
+                text.lines().find_map(|line| line.strip_prefix("They are in @rescue: '")).expect("it says where");
+            repo.sh(told.strip_suffix("' brings them back").expect("a line"));
+            repo.assert_file(name, "mine\n", told);
+        }
+    });
+}

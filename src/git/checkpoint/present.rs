@@ -96,7 +96,9 @@ impl Checkpoints<'_> {
             };
             present.aside.insert(path.clone(), standing);
         }
-        for path in deltas().flat_map(|delta| delta.index.keys()) {
+        let returns = turns.iter().flat_map(|turn| turn.returns_of_staged().map(|known| &known.path));
+        let staged = turns.iter().flat_map(|turn| turn.staged.keys()).chain(returns);
+        for path in deltas().flat_map(|delta| delta.index.keys()).chain(staged) {
             let entries = Index::new(self.repo).index_entries(index, path.as_bstr())?;
             if !entries.is_empty() {
                 present.index.insert(path.clone(), entries);

@@ -21,7 +21,7 @@ use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
-use crate::ops::undo::range::{self, Direction, TurnRange, is_done_at};
+use crate::ops::undo::range::{self, Direction, TurnRange, is_done, is_done_at};
 use crate::ops::undo::remade::Remade;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -295,7 +295,7 @@ impl Way {
             // What the user has begun between its calls is not the turn's.
             within = view.timeline.checkpoint(turn.turn, Side::Before)?.operation;
         }
-        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within, short_of: None } })
+        Ok(Leg { start, goal, delta: TurnDelta { turn: turn.turn, delta, returns, within, ..TurnDelta::default() } })
     }
 }
 
@@ -425,7 +425,10 @@ fn on_other_branch(
         Some(switch) => format!("run '{first}{switch}' first"),
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
-    Ok(Refusal::new(Code::Branch, message).hint(hint))
+    // Its branch was merged here, or what it made there.
+    let is_merged = first.is_empty() && is_done(view, turn.turn)? && view.timeline.node(turn.turn)?.moved();
+    let only = format!("run 'oxundo undo --only {}' to take it out here, by a commit on top", turn.turn);
+    Ok(Refusal::new(Code::Branch, message).hints(is_merged.then_some(only)).hint(hint))
 }
 
 /// The refusal for a turn that has left an operation in progress with HEAD on no branch, which the user has finished: the branch has

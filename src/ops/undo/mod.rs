@@ -4,9 +4,11 @@ pub mod alone;
 pub mod conflict;
 pub mod leaving;
 pub mod legs;
+pub mod not_here;
 pub mod prepare;
 pub mod range;
 pub mod remade;
+pub mod staged;
 
 use crate::error::{Code, Refusal};
 use crate::git::refs::Refs;
@@ -162,6 +164,13 @@ impl PlannedUndo {
             warn_of_lost_branches(view, turn, self.plan());
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
+        }
+        if let ([turn], true) = (back, self.plan().is_empty())
+            && turn.totals.files > 0
+            && not_here::are_as_at(view, turn, Side::Before).unwrap_or(false)
+        {
+            let number = turn.turn;
+            view.warn(format!("the files of turn {number} are not here: 'oxundo restore {number}' brings them back"));
         }
         announce_whole(view, self.plan());
         for path in &self.prepared.uncovered {

@@ -22,6 +22,7 @@ use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
 use crate::ops::undo::remade::Remade;
+use crate::ops::undo::staged;
 use crate::ops::view::View;
 use anyhow::{Error, Result};
 use gix::ObjectId;
@@ -82,6 +83,7 @@ impl Prepared {
         if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) {
             leave_committed(view, &mut edited, &deltas, now)?;
         }
+        staged::note(view, &capture, legs.iter().map(|leg| &leg.start).zip(&mut deltas).take(range.back))?;
         let mut present = checkpoints.present(&deltas, now, &capture.index)?;
         present.uncovered.clone_from(&uncovered);
         present.touched.retain(|path| gaps.iter().any(|gap| differs(path, *gap)));
@@ -97,6 +99,10 @@ impl Prepared {
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
         let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
+        if op == Op::Redo && plan.is_empty() {
+            // The user has brought back the files themselves: undo takes them out.
+            plan.returns.iter_mut().for_each(|(_, returns)| *returns = ReturnState::default());
+        }
         if edits != Edits::Overwrite {
             for turn in &range.turns[..range.back] {
                 check_apart(turn, changed_files(&plan), BOTH)?;

@@ -6,6 +6,7 @@ use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::model::bytes::{instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, Head, shown_place};
+use crate::model::guard::{self, CommitOrigin, Leaving};
 use crate::model::place::{Place, way};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
@@ -15,6 +16,7 @@ use crate::ops::dropped;
 use crate::ops::place;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
+use crate::ops::undo::not_here;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
@@ -328,6 +330,12 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         {
             return Ok(refusal);
         }
+        if self.whole == 0
+            && op == Op::Undo
+            && let Some(refusal) = of_another_worktree(view)?
+        {
+            return Ok(refusal);
+        }
         if view.timeline.commit.is_none() {
             let message = format!("nothing to {}: no turn is recorded here", op.word());
             return Ok(Refusal::new(Code::Nothing, message).hint(
@@ -345,6 +353,10 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 (_, n) => format!("{here} has {n} turns, {wanted} were asked for"),
             },
         );
+        let mut refusal = refusal;
+        if self.whole == 0 {
+            refusal.hints.splice(..0, not_here::leading_on(view, op)?);
+        }
         // No walk goes on below one that began a branch.
         let began = self.turns.iter().take(self.back).position(Turn::began_branch);
         let on_branch = began.map(|at| &self.turns[..=at]).filter(|above| above.len() < self.turns.len());
@@ -360,6 +372,26 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         Ok(refusal.hints(all))
     }
 }
+
+/// The refusal where the last commits have what a turn of another worktree made: its own worktree undoes that.
+fn of_another_worktree(view: &View<'_>) -> Result<Option<Refusal>> {
+    let (Some(head), objects) = (view.head.commit, Objects::new(view.repo)) else { return Ok(None) };
+    let commits = objects.newest_first(head).take(NEAR)?;
+    let here = view.repo.worktree_id();
+    for (id, notes) in commits.iter().zip(Refs::new(view.repo).notes_on(&commits)?) {
+        let made = notes.into_iter().rev().find(|note| note.commit == *id && note.worktree != here);
+        if let (Some(note), 1) = (made, objects.parents(*id)?.len()) {
+            let origin = CommitOrigin::OfWorktree(note.turn, note.worktree);
+            let subject = objects.commit_subject(*id)?;
+            let made = Leaving { id: *id, parents: 1, subject, published: None, notes: Vec::new(), origin };
+            return Ok(guard::check(Op::Undo, view.head.stack(), &[made]).err());
+        }
+    }
+    Ok(None)
+}
+
+/// How many commits are looked at for one of another worktree's turns.
+const NEAR: usize = 8;
 
 /// Where HEAD is.
 fn here(view: &View<'_>) -> String {

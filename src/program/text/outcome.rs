@@ -1,6 +1,6 @@
 //! What an operation did, or would do, as people read it.
 
-use crate::model::bytes::{sanitized, shown};
+use crate::model::bytes::{pathspec_word, sanitized, shown};
 use crate::model::checkpoint::{Change, Delta, Head, short_branch};
 use crate::model::turn::{Totals, Turn};
 use crate::ops::outcome::Outcome;
@@ -18,6 +18,7 @@ impl Outcome {
         let (keeps, overwrites) = if self.dry_run { ("Would keep", "Would overwrite") } else { ("Kept", "Overwrote") };
         text.push_str(&line(&format!("{keeps} your edits in"), &self.plan.kept_edits));
         text.push_str(&line("No longer staged:", &self.plan.unstaged));
+        text.push_str(&line("Still staged as it was:", &self.plan.still_staged));
         text.push_str(&line(&format!("{overwrites} your edits in"), &self.plan.overwritten));
         self.forks.iter().for_each(|fork| text.push_str(&format!("{fork}\n")));
         text
@@ -36,6 +37,17 @@ impl Outcome {
         }
         if self.plan.head.from.branch != self.plan.head.to.branch {
             text.push_str(&format!(", {}", head_to(&self.plan.head.to)));
+        }
+        if let Some(Change { from, to }) = &self.plan.stash {
+            let [gone, back] =
+                [(from, to), (to, from)].map(|(of, not)| of.iter().filter(|it| !not.contains(it)).count());
+            for (number, one, many) in [(gone, "goes", "go"), (back, "comes back", "come back")] {
+                match number {
+                    0 => {}
+                    1 => text.push_str(&format!(", a stash entry {one}")),
+                    number => text.push_str(&format!(", {number} stash entries {many}")),
+                }
+            }
         }
         text
     }
@@ -97,8 +109,10 @@ impl Answer for Outcome {
 
     fn text(&self) -> String {
         let mut text = self.in_short();
-        if let (Some(rescue), false) = (self.rescue, self.plan.overwritten.is_empty()) {
-            text.push_str(&format!("They are in the rescue checkpoint {rescue}\n"));
+        if self.rescue.is_some() && !self.plan.overwritten.is_empty() {
+            let paths: Vec<String> = self.plan.overwritten.iter().map(pathspec_word).collect();
+            let paths = if paths.len() > NAMED { ":/".to_owned() } else { paths.join(" ") };
+            text.push_str(&format!("They are in @rescue: 'oxundo restore @rescue -- {paths}' brings them back\n"));
         }
         let actions = self.plan.actions();
         if !self.dry_run {

@@ -1,0 +1,45 @@
+//! Where the files of a turn that moved no ref say otherwise than the timeline: the user has put its work aside or thrown it away with git,
+//! so that it is done and not here, or has brought it back, so that it is undone and here.
+
+use crate::git::timeline::stored::Side;
+use crate::git::worktree::Worktree;
+use crate::model::plan::Op;
+use crate::model::turn::Turn;
+use crate::ops::list::delta_of;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::ByteSlice;
+
+/// Whether the files that a turn changed, which moved no ref, are all as they were at one of its ends.
+pub fn are_as_at(view: &View<'_>, turn: &Turn, end: Side) -> Result<bool> {
+    if view.timeline.node(turn.turn)?.moved() {
+        return Ok(false);
+    }
+    let files = delta_of(&view.timeline, turn)?.files;
+    let (worktree, hash) = (Worktree::new(view.repo), view.repo.hash_kind());
+    let is_so = |path: &gix::bstr::BString, wanted| worktree.readable(path.as_bstr(), hash) == wanted;
+    let wanted = files.iter().map(|(path, change)| (path, if end == Side::Before { change.from } else { change.to }));
+    Ok(!files.is_empty() && wanted.into_iter().all(|(path, wanted)| is_so(path, wanted)))
+}
+
+/// What leads on where there is nothing to undo or redo.
+pub fn leading_on(view: &View<'_>, op: Op) -> Result<Option<String>> {
+    let place = view.place()?;
+    let (next, end) = match op {
+        Op::Undo => (place.undone.first().copied(), Side::After),
+        _ => (place.top, Side::Before),
+    };
+    let Some(turn) = next.map(|next| view.timeline.require_turn(next)).transpose()? else { return Ok(None) };
+    if !are_as_at(view, &turn, end)? {
+        return Ok(None);
+    }
+    let number = turn.turn;
+    Ok(Some(match op {
+        Op::Undo => {
+            format!("run 'oxundo redo && oxundo undo' to take out turn {number}, of which the files are here again")
+        }
+        _ => format!(
+            "run 'oxundo restore {number}' to have the files of turn {number} again, which is done and not here"
+        ),
+    }))
+}

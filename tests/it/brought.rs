@@ -1,0 +1,387 @@
+//! What a turn only brings to its branch, as by a pull, a merge or a stash, and what somebody does with its work by git alone: taking the
+//! turn out takes out what it made, and nothing else.
+
+use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
+use crate::steps::{hook, shell};
+use serde_json::json;
+
+/// A repository with a file of ten lines, and a remote to which a colleague has pushed a line at its end.
+fn team() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.commit("shared", &"line\n".repeat(10));
+    repo.sh("git config --global user.name U; git config --global user.email u@example.org");
+    repo.sh("git init -q --bare -b main ../up.git; git remote add origin ../up.git; git push -qu origin main
+             git clone -q ../up.git ../colleague; cd ../colleague; echo COLLEAGUE >>shared; echo COLLEAGUE >theirs
+             git add -A; GIT_COMMITTER_DATE=2026-01-01T00:00:00Z git commit -qm colleague; git push -q");
+    repo
+}
+
+/// How an agent gets what the colleague has pushed, what it does beside that, and what the user did before.
+const PULLS: &[(&str, &str, &str)] = &[
+    ("pulled", "", "git pull -q; echo AGENT >>own"),
+    ("pulled into a file of its own", "", "git pull -q; sed -i '1s/.*/AGENT/' shared"),
+    ("pulled and committed", "", "git pull -q; sed -i '1s/.*/AGENT/' shared; git commit -qam agent"),
+    (
+        "merged",
+        "git commit -q --allow-empty -m own",
+        "git pull -q --no-rebase --no-edit; echo AGENT >own; git add own; git commit -qm a",
+    ),
+    ("rebased", "echo mine >mine; git add mine; git commit -qm mine", "git pull -q --rebase; echo AGENT >own"),
+    (
+        "merged into another branch",
+        "git switch -qc feat",
+        "git fetch -q; git merge -q --no-edit origin/main; echo AGENT >own",
+    ),
+    (
+        "rebased another branch",
+        "git switch -qc feat; echo mine >mine; git add mine; git commit -qm mine",
+        "git fetch -q; git rebase -q origin/main; echo AGENT >own",
+    ),
+    (
+        "a conflict was resolved",
+        "git pull -q; echo mine >>shared; git commit -qam mine; cd ../colleague; git pull -q; echo THEIRS >>shared; git commit -qam more; git push -q",
+        "git pull -q --no-rebase --no-edit || :; git checkout -q --theirs shared; git add shared; git commit -qm merged; echo AGENT >own; git add own; git commit -qm a",
+    ),
+    (
+        "merged from another remote",
+        "git clone -q --bare ../up.git ../fork.git; git remote rename origin upstream; git remote add origin ../fork.git; git switch -qc feat; git branch -qD main",
+        "git fetch -q upstream; git merge -q upstream/main; echo AGENT >own",
+    ),
+    ("pulled by a path", "", "git pull -q ../up.git main; echo AGENT >own"),
+    (
+        "merged into a detached HEAD",
+        "git switch -q --detach",
+        "git fetch -q; git merge -q origin/main; echo AGENT >own",
+    ),
+    ("main was pulled before", "git pull -q; git switch -qc feat HEAD~1", "git merge -q main; echo AGENT >own"),
+];
+
+#[test]
+fn what_a_turn_pulled_stays_where_it_is_taken_out() {
+    check_all(PULLS.iter().map(|(name, own, script)| ((*name).to_owned(), (*own, *script))), |(own, script)| {
+        in_both_modes(|mode| {
+            for args in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
+                let repo = team();
+                repo.sh(own);
+                repo.turn(mode, script);
+                let before = repo.state();
+                let output = repo.oxundo(args);
+                output.success();
+                output.warns(") stays: turn 1 brought it, and has not made it");
+                if script.contains("--theirs") {
+                    output.warns("what turn 1 did to 'shared' stays: it has merged it with what others did");
+                }
+                assert_eq!(repo.sh("grep -rl --exclude-dir=.git AGENT . || :"), "", "what it made is out");
+                // In the files, the index and the commits alike.
+                for at in ["cat", "git show :", "git show HEAD:"] {
+                    let file = |name: &str| repo.sh(&format!("{}{name}", if at == "cat" { "cat " } else { at }));
+                    let there = |name: &str| repo.sh(&format!("git --git-dir=../up.git show main:{name}"));
+                    assert_eq!([file("shared"), file("theirs")], [there("shared"), there("theirs")], "{at}");
+                }
+                repo.redo();
+                repo.state().assert_is(&before, "brought back");
+                repo.assert_sound();
+            }
+        });
+    });
+}
+
+#[test]
+fn a_turn_that_only_pulled_has_nothing_to_take_out() {
+    in_both_modes(|mode| {
+        let repo = team();
+        repo.turn(mode, "git pull -q");
+        let refusal = repo.refuses(&["undo", "--revert"], "nothing");
+        assert_eq!(refusal["message"], "nothing to undo: the turn only brought what others have made");
+    });
+}
+
+/// The line of the hint takes out the whole merge.
+#[test]
+fn a_turn_that_only_merged_names_the_line_that_takes_the_merge_out() {
+    let repo = team();
+    repo.sh(
+        "git pull -q; git switch -qc feat; echo USER >users; git add users; git commit -qm feat; git switch -q main",
+    );
+    repo.agent("git merge -q --no-ff --no-edit feat; git push -q; git branch -qd feat");
+    let refusal = repo.refuses(&["undo", "--revert"], "nothing");
+    let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
+    repo.sh(line);
+    repo.assert_absent("users", "it is out");
+}
+
+/// What is on a branch that is there still goes with the merge that brought it; what nothing else has any more stays.
+#[test]
+fn what_is_nowhere_else_stays_where_the_turn_that_merged_it_is_taken_out() {
+    for (and, stays) in
+        [("git branch -qD topic", true), ("git branch -qD topic; git branch release", true), ("true", false)]
+    {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc topic; echo USER >users; git add users; git commit -qm topic; git switch -q main");
+        repo.agent("git merge -q --no-ff --no-edit topic; echo AGENT >agents");
+        repo.sh(and);
+        repo.oxundo(["undo", "--revert"]).success();
+        repo.assert_absent("agents", "it is the turn's");
+        assert_eq!(repo.sh("cat users 2>/dev/null || git show topic:users"), "USER");
+        assert_eq!(repo.exists("users"), stays, "{and}");
+    }
+}
+
+/// The user's stash entry that a turn popped or dropped comes back where that is taken out alone, and what it stashed goes.
+#[test]
+fn the_stash_is_as_without_the_turn_where_that_is_taken_out() {
+    let cases = [
+        ("popped", "git stash pop -q; echo AGENT >>own"),
+        ("dropped", "git stash drop -q; echo AGENT >>own"),
+        ("made", "echo AGENT >made; git stash -qu; echo AGENT >>other"),
+    ];
+    check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
+        in_both_modes(|mode| {
+            let repo = Sandbox::new();
+            repo.sh("echo USER >>README.txt; git stash -q");
+            let stash = repo.git(["stash", "list"]);
+            repo.turn(mode, script);
+            repo.turn(mode, "echo later >later");
+            let before = repo.state();
+            let words = repo.oxundo(["undo", "--only", "1"]).out();
+            assert!(
+                words.contains(if script.contains("made") { "a stash entry goes" } else { "a stash entry comes back" }),
+                "{words}"
+            );
+            assert_eq!(repo.git(["stash", "list"]), stash);
+            assert_eq!(repo.sh("grep -rl --exclude-dir=.git 'AGENT\\|USER' . || :"), "");
+            repo.assert_file("later", "later\n", "it stays");
+            repo.redo();
+            repo.state().assert_is(&before, "brought back");
+            repo.assert_sound();
+        });
+    });
+}
+
+/// A ghost turn of which the user has staged what, and what is to be staged once it is undone.
+const STAGED: &[(&str, &str, &str)] = &[
+    ("all of it", "git add -A", ""),
+    ("with an edit of the user's in it", "sed -i '9s/.*/USER/' file; git add -A", "file: USER"),
+    (
+        "only what the user wrote",
+        "sed '9s/.*/USER/' <file | grep -v AGENT >../staged; cp file ../kept; cp ../staged file; git add file; cp ../kept file",
+        "file: USER",
+    ),
+    (
+        "one hunk of two",
+        "sed '5s/.*/4/' <file >../staged; cp file ../kept; cp ../staged file; git add file; cp ../kept file",
+        "",
+    ),
+    ("what it deleted", "git add gone", ""),
+    ("a file of the user's beside it", "echo USER >users; git add users", "users: USER"),
+];
+
+#[test]
+fn what_is_staged_of_a_ghost_turn_goes_with_it_and_comes_back() {
+    check_all(STAGED.iter().map(|(name, stage, stays)| ((*name).to_owned(), (*stage, *stays))), |(stage, stays)| {
+        for args in [&["undo"][..], &["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--steps", "2"]] {
+            let repo = Sandbox::new();
+            repo.commit("file", &(0..10).map(|line| format!("{line}\n")).collect::<String>());
+            repo.commit("gone", "gone\n");
+            if args.contains(&"2") {
+                repo.turn(Mode::Ghost, "echo AGENT >new");
+                repo.git(["add", "new"]);
+            }
+            repo.turn(Mode::Ghost, "sed -i '2s/.*/AGENT/; 5s/.*/AGENT/' file; echo AGENT >>new; rm gone");
+            repo.sh(stage);
+            let before = repo.state();
+            repo.oxundo(args).success();
+            let staged = repo.sh(
+                "git diff --cached --name-only | while read f; do git show :$f | sed -n \"s/^/$f: /; /[A-Z]/p\"; done",
+            );
+            assert_eq!(staged, *stays, "{args:?}");
+            assert_eq!(repo.sh("git ls-files -s gone | wc -l; cat gone"), "1\ngone");
+            let back = if args.contains(&"2") { &["redo", "--steps", "2"][..] } else { &["redo"] };
+            repo.oxundo(back).success();
+            repo.state().assert_is(&before, &format!("redo of {args:?}"));
+            repo.assert_sound();
+        }
+    });
+}
+
+/// The turn itself has staged, or committed, a part of what it did to a file, and the user the rest, with a line of their own.
+#[test]
+fn what_is_staged_beside_what_a_ghost_turn_had_staged_itself_goes_too() {
+    for itself in ["git add file", "git commit -qam agent"] {
+        for args in [&["undo"][..], &["undo", "--only", "1"]] {
+            let repo = Sandbox::new();
+            repo.commit("file", &(0..10).map(|line| format!("{line}\n")).collect::<String>());
+            repo.turn(Mode::Ghost, &format!("sed -i '2s/.*/AGENT/' file; {itself}; sed -i '5s/.*/AGENT/' file"));
+            repo.sh("sed -i '9s/.*/USER/' file; git add file");
+            let before = repo.state();
+            repo.oxundo(args).success();
+            assert_eq!(repo.sh("git show :file | grep '[A-Z]'; grep '[A-Z]' file"), "USER\nUSER", "{itself} {args:?}");
+            repo.redo();
+            repo.state().assert_is(&before, itself);
+        }
+    }
+}
+
+/// What of the index is the turn's cannot be told: it stays, and is named.
+#[test]
+fn what_stays_staged_of_a_ghost_turn_is_named() {
+    let repo = Sandbox::new();
+    repo.commit("file", "one\n");
+    repo.turn(Mode::Ghost, "echo AGENT >file");
+    repo.sh("echo AGENT and USER >file; git add file; echo AGENT >file");
+    let before = repo.state();
+    repo.oxundo(["undo"]).says("Still staged as it was: file");
+    assert_eq!(repo.sh("git show :file; cat file"), "AGENT and USER\none");
+    repo.redo();
+    repo.state().assert_is(&before, "redo");
+}
+
+/// Who commits a ghost turn's work and undoes it has that as a change that is not staged.
+#[test]
+fn what_the_user_has_committed_of_a_ghost_turn_is_not_staged_by_undo() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo AGENT >>README.txt");
+    repo.git(["add", "README.txt"]);
+    repo.oxundo(["undo"]).says("No longer staged: README.txt");
+    repo.redo();
+    repo.git(["commit", "-qam", "own"]);
+    repo.undo();
+    assert_eq!(repo.sh("git diff --cached --name-only; git diff --name-only"), "README.txt");
+}
+
+/// Where a ghost turn's work has gone by git alone, and how it comes back.
+const AWAY: &[(&str, &str, &str)] = &[
+    ("stashed", "git stash -qu", "git stash pop -q"),
+    (
+        "committed elsewhere",
+        "git switch -qc wip; git add -A; git commit -qm wip; git switch -q main",
+        "git merge -q wip",
+    ),
+    ("copied", "cp new ../new; git diff >../patch; git restore .; git clean -fdq", "git apply ../patch; cp ../new new"),
+];
+
+#[test]
+fn a_ghost_turn_whose_work_was_away_as_it_was_undone_is_taken_out_once_it_is_back() {
+    check_all(AWAY.iter().map(|(name, away, back)| ((*name).to_owned(), (*away, *back))), |(away, back)| {
+        let repo = Sandbox::new();
+        let begun = repo.files();
+        repo.turn(Mode::Ghost, "echo AGENT >>README.txt; echo AGENT >new");
+        repo.sh(away);
+        repo.oxundo(["undo"]).warns("the files of turn 1 are not here: 'oxundo restore 1' brings them back");
+        repo.sh(back);
+        let refusal = repo.refuses(&["undo"], "nothing");
+        let line = "run 'oxundo redo && oxundo undo' to take out turn 1, of which the files are here again";
+        assert_eq!(refusal["hints"][0], line);
+        let there = repo.state();
+        repo.redo();
+        repo.state().assert_is(&there, "it is here");
+        repo.undo();
+        assert_eq!(repo.files(), begun, "taken out");
+        repo.redo();
+        repo.state().assert_is(&there, "and brought back");
+    });
+}
+
+#[test]
+fn a_ghost_turn_whose_work_was_thrown_away_comes_back_by_the_line_that_redo_names() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Ghost, "echo AGENT >>README.txt; echo AGENT >new");
+    let there = repo.files();
+    repo.sh("git restore .; git clean -fdq");
+    let refusal = repo.refuses(&["redo"], "nothing");
+    let line = "run 'oxundo restore 1' to have the files of turn 1 again, which is done and not here";
+    assert_eq!(refusal["hints"][0], line);
+    repo.oxundo(["restore", "1"]).success();
+    assert_eq!(repo.files(), there);
+}
+
+/// The agent made a branch, which was merged by the user.
+#[test]
+fn the_hint_where_a_turns_own_branch_was_merged_takes_the_turn_out_here() {
+    let merges = [
+        ("merged", "git merge -q --no-ff --no-edit feat"),
+        ("forward", "git merge -q feat"),
+        ("squashed", "git merge -q --squash feat; git commit -qm squashed; git branch -qD feat"),
+    ];
+    check_all(merges.map(|(name, merge)| (name.to_owned(), merge)), |merge| {
+        let repo = Sandbox::new();
+        repo.agent("git switch -qc feat; echo AGENT >own; git add own; git commit -qm agent");
+        repo.sh(&format!("git switch -q main; {merge}"));
+        let refusal = repo.refuses(&["undo"], "branch");
+        assert_eq!(refusal["hints"][0], "run 'oxundo undo --only 1' to take it out here, by a commit on top");
+        repo.oxundo(["undo", "--only", "1"]).success();
+        repo.assert_absent("own", "it is out");
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+    });
+}
+
+#[test]
+fn where_a_worktrees_turn_was_merged_into_a_branch_without_turns_undo_says_whose_it_is() {
+    for merge in ["--ff", "--no-ff"] {
+        let repo = Sandbox::new();
+        let tree = repo.linked("tree");
+        tree.agent("echo AGENT >own");
+        repo.git(["merge", "-q", "--no-edit", merge, "tree"]);
+        let refusal = repo.refuses(&["undo"], "foreign");
+        assert!(
+            refusal["message"].as_str().is_some_and(|it| it.ends_with("was made by turn 1 of the worktree 'tree'")),
+            "{refusal}"
+        );
+        let line = refusal["hints"][0].as_str().expect("a hint");
+        repo.sh(line.split('\'').nth(1).expect("a line"));
+        repo.assert_absent("own", "it leads there");
+    }
+}
+
+/// An undone turn, and what others have published since: no redo takes that off, the turn's commits go on top of it.
+#[test]
+fn redo_over_what_was_pulled_names_the_line_that_has_the_turn_on_top() {
+    let repo = team();
+    repo.agent("echo AGENT >own");
+    repo.undo();
+    repo.sh("git pull -q");
+    let refusal = repo.refuses(&["redo"], "published");
+    let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
+    assert!(line.starts_with("git cherry-pick "), "{refusal}");
+    repo.sh(line);
+    repo.assert_file("own", "AGENT\n", "it is there");
+    assert_eq!(repo.log()[0]["state"], "done");
+    repo.oxundo(["undo", "--revert"]).success();
+    repo.assert_absent("own", "and can be taken out");
+    assert_eq!(repo.sh("tail -n1 shared"), "COLLEAGUE");
+}
+
+/// What was staged of a step, between the calls of its turn.
+#[test]
+fn what_is_staged_of_a_step_goes_with_the_step() {
+    let repo = Sandbox::new();
+    repo.git(["config", "oxundo.mode", "ghost"]);
+    repo.commit("file", &(0..10).map(|line| format!("{line}\n")).collect::<String>());
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    shell(&repo, 1, "sed -i '2s/.*/ONE/' file");
+    repo.git(["add", "file"]);
+    shell(&repo, 2, "sed -i '9s/.*/TWO/' file");
+    hook(&repo, "s", "Stop", &json!({}));
+    let before = repo.state();
+    repo.oxundo(["undo", "--only", "1.1"]).success();
+    assert_eq!(repo.sh("git show :file | grep '[A-Z]' || :; grep '[A-Z]' file"), "TWO");
+    repo.redo();
+    repo.state().assert_is(&before, "redo");
+}
+
+/// What was fetched by its path is on no ref of a remote's: undo takes the turn off all the same, and redo brings it back.
+#[test]
+fn a_turn_that_pulled_by_a_path_is_undone_and_redone_as_a_whole() {
+    in_both_modes(|mode| {
+        let repo = team();
+        let before = repo.state();
+        repo.turn(mode, "git pull -q ../up.git main; echo AGENT >own; git add own; git commit -qm agent");
+        let after = repo.state();
+        let notes = repo.git(["log", "--notes=oxundo", "--format=%s %N", "-2"]);
+        assert!(notes.contains("found"), "it is not credited with that: {notes}");
+        repo.undo();
+        repo.state().assert_is(&before, "undo");
+        repo.redo();
+        repo.state().assert_is(&after, "redo");
+    });
+}
