@@ -168,7 +168,13 @@ pub fn size(bytes: u64) -> String {
         tenths /= 1024;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{}.{} {}", tenths / 10, tenths % 10, units[unit]) }
+    if bytes == 1 {
+        "1 byte".to_owned()
+    } else if unit == 0 {
+        format!("{bytes} bytes")
+    } else {
+        format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
+    }
 }
 
 fn c_quoted(path: &BStr) -> String {

@@ -45,6 +45,10 @@ pub fn called_now<'w>(refs: &Refs<'_>, name: &str, was: impl Fn(&str) -> Was<'w>
 /// The branch that a turn ended on, by the name that it has now; none for a detached HEAD.
 pub fn branch_now(view: &View<'_>, turn: &Turn) -> Result<Option<String>> {
     let Some(name) = &turn.branch else { return Ok(None) };
+    // One that is open has no end yet.
+    if turn.ended_at.is_none() {
+        return Ok(Some(name.clone()));
+    }
     let Some(end) = view.timeline.checkpoint(turn.turn, Side::After)?.head.commit else {
         return Ok(Some(name.clone()));
     };

@@ -189,7 +189,7 @@ pub enum Command {
     Squash(SquashArgs),
     /// Show where the timeline stands and what undo would do
     ///
-    /// Names what is not covered as well: files that are too large, nested repositories and the like.
+    /// Names what the last turn done does not cover as well: files that are too large, nested repositories and the like.
     #[command(after_long_help = include_str!("help/status.txt"))]
     Status(StatusArgs),
     /// Check the records and say what is wrong and how to mend it
@@ -308,7 +308,7 @@ pub struct StatusArgs {
 /// Arguments of `doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Write the hooks that are set up as `oxundo init` writes them now, and nothing else
+    /// Write the hooks that are set up as `oxundo init` writes them now, and mend what oxundo can mend itself
     #[arg(long)]
     pub fix: bool,
     /// Finish or roll back a command that was interrupted in the git directory of which this one is a copy
@@ -326,7 +326,7 @@ pub struct GcArgs {
     /// Change nothing, say what would go
     #[arg(long)]
     pub dry_run: bool,
-    /// Over `oxundo.maxSize`, let go too what may be the only copy of something of yours
+    /// Let go too what is old, or over `oxundo.maxSize`, and may be the only copy of something of yours
     #[arg(long)]
     pub drop_user: bool,
     /// As a turn's end starts it by itself: wait for nobody, and let be what is busy
@@ -393,7 +393,7 @@ pub struct Distance {
     /// What becomes of your edits: merge, refuse or overwrite
     ///
     /// Those to what the turns changed: merge keeps them by a three-way merge, and refuses where they overlap; refuse refuses
-    /// wherever there are any; overwrite restores exactly, and redo brings them back [default: `oxundo.edits`, merge]
+    /// wherever there are any; overwrite restores exactly, and the way back, redo or undo, brings them back [default: `oxundo.edits`, merge]
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     pub edits: Option<Edits>,
     /// Which branches move: own, those of the turns, or all
@@ -845,7 +845,7 @@ impl ValueEnum for Edits {
         let (name, help) = match self {
             Self::Merge => ("merge", "Keep them by a three-way merge; refuse where they overlap"),
             Self::Refuse => ("refuse", "Refuse wherever there are any"),
-            Self::Overwrite => ("overwrite", "Restore exactly; redo brings them back"),
+            Self::Overwrite => ("overwrite", "Restore exactly; the way back, redo or undo, brings them back"),
         };
         Some(PossibleValue::new(name).help(help))
     }

@@ -138,6 +138,15 @@ fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<Ex
         Command::Mcp => cmd::mcp::run(directory)?,
         command => {
             let begins = matches!(command, Command::Turn(args) if matches!(args.end, TurnEnd::Begin));
+            if is_for_user(command)
+                && let Ok(None) = Repo::open_existing(directory)
+            {
+                // What is for all of the user's repositories needs none of them.
+                let empty = tempfile::tempdir()?;
+                let mut repo = Repo::make_empty(empty.path())?;
+                meet(&mut repo, ui, false);
+                return answer_in(&repo, ui, command);
+            }
             let opened = if begins { cmd::open_to_record(directory) } else { Repo::open(directory).map(Some) };
             let Some(mut repo) = opened.inspect_err(|_| cmd::apply_global_settings(ui))? else {
                 let told = cmd::turn::not_begun(ui);
@@ -149,6 +158,15 @@ fn answer(command: &Command, directory: &Path, ui: &mut Ui) -> anyhow::Result<Ex
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a command sets up, or takes away, what is for the user wherever they are.
+fn is_for_user(command: &Command) -> bool {
+    match command {
+        Command::Init(args) => args.scope.user && !args.pre_push,
+        Command::Uninstall(args) => args.user && !args.purge,
+        _ => false,
+    }
 }
 
 /// Talks as the user has configured it, and says what they have to know of the repository before anything else.

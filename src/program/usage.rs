@@ -71,6 +71,25 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("prune", &["gc"]),
     ("config", &["man", "config"]),
     ("version", &["--version"]),
+    ("turns", &["log"]),
+    ("timeline", &["log"]),
+    ("steps", &["log", "--steps"]),
+    ("ops", &["log", "--ops"]),
+    ("checkpoints", &["checkpoint", "--list"]),
+    ("st", &["status"]),
+    ("cat", &["show"]),
+    ("annotate", &["blame"]),
+    ("search", &["find"]),
+    ("grep", &["find", "-G"]),
+    ("edit", &["restore", "--exact"]),
+    ("abandon", &["undo", "--only"]),
+    ("fork", &["branch"]),
+    ("prev", &["undo"]),
+    ("next", &["redo"]),
+    ("setup", &["init"]),
+    ("enable", &["init"]),
+    ("disable", &["uninstall"]),
+    ("purge", &["uninstall", "--purge"]),
     // What stands before the command already.
     ("oxundo", &[]),
     ("git", &[]),
@@ -644,12 +663,15 @@ pub fn run(line: &str) -> String {
     format!("run {}", quoted_line(line))
 }
 
-/// A command line whose agent's command was given as one word, in words.
+/// A command line whose agent's command was given as one word, in words, or for a shell where it is written for one.
 pub fn in_words(command: &OsString) -> Option<String> {
-    let words = shell_words::split(command.to_str()?).ok().filter(|words| words.len() > 1)?;
-    spawn::find(words[0].as_ref())
-        .is_ok()
-        .then(|| quoted_line(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
+    let text = command.to_str()?;
+    let mut words = shell_words::split(text).ok().filter(|words| words.len() > 1)?;
+    spawn::find(words[0].as_ref()).ok()?;
+    if text.contains(['&', '|', ';', '<', '>', '$', '*']) {
+        words = ["sh", "-c", text].map(str::to_owned).to_vec();
+    }
+    Some(quoted_line(&line(["run", "--"].map(str::to_owned).into_iter().chain(words))))
 }
 
 /// The line without `-C DIR`.
@@ -696,18 +718,37 @@ pub fn two_places(args: &[OsString]) -> Option<Refusal> {
     Some(Refusal::new(Code::Usage, format!("'{}' was given twice", "-C")).hint(run(&line)))
 }
 
-/// What is told of a command that ends with `--`: the paths behind it were to be some, and would be all.
+/// What is told of a command that ends with `--`, as the paths behind it were to be some, and would be all; or that has an option there.
 pub fn no_paths(args: &[OsString]) -> Option<Refusal> {
     let first = args.iter().position(|arg| *arg == "--")?;
-    (first + 1 == args.len()).then(|| {
-        let without: Vec<&[u8]> = args[1..first].iter().map(|arg| arg.as_encoded_bytes()).collect();
-        Refusal::new(Code::Usage, "there is no path behind '--'")
-            .hint(format!("give the paths, or run {} where all are meant", quoted_line(&line(without))))
-    })
+    let bytes = |arg: &OsString| arg.as_encoded_bytes().to_vec();
+    let before = || args[1..first].iter().map(bytes);
+    if first + 1 == args.len() {
+        let refusal = Refusal::new(Code::Usage, "there is no path behind '--'");
+        return Some(
+            refusal.hint(format!("give the paths, or run {} where all are meant", quoted_line(&line(before())))),
+        );
+    }
+    let is_option = |arg: &&OsString| bytes(arg).starts_with(b"--") && Path::new(arg).symlink_metadata().is_err();
+    let (options, paths): (Vec<&OsString>, Vec<&OsString>) = args[first + 1..].iter().partition(is_option);
+    let option = in_quotes(options.first()?.as_encoded_bytes().as_bstr());
+    let apart = (!paths.is_empty()).then(|| b"--".to_vec());
+    let placed =
+        line(before().chain(options.into_iter().map(bytes)).chain(apart).chain(paths.iter().copied().map(bytes)));
+    Some(Refusal::new(Code::Usage, format!("{option} stands behind '--', where paths are")).hint(run(&placed)))
 }
 
-/// `log -5` as `log -n 5`.
+/// What changes nothing of the help.
+const IN_HELP: [&str; 6] = ["-h", "--help", "-q", "--quiet", "-v", "--verbose"];
+
+/// `log -5` as `log -n 5`, and `help` without the options that it does without, as `help --help`.
 pub fn spelled_out(args: Vec<OsString>) -> Vec<OsString> {
+    let words: Vec<&[u8]> = args.iter().skip(1).map(|arg| arg.as_encoded_bytes()).collect();
+    if let Some(help) = command_at(&words).filter(|at| words[*at] == b"help") {
+        let is_option = |arg: &OsString| IN_HELP.iter().any(|option| arg == option);
+        let kept = args.iter().enumerate().filter(|(at, arg)| *at <= help + 1 || !is_option(arg));
+        return kept.map(|(_, arg)| arg.clone()).collect();
+    }
     let Some(log) = args.iter().position(|arg| arg == "log") else { return args };
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     let number = |arg: &OsString| {

@@ -45,7 +45,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("redo README.txt", "'README.txt' is no number of turns", "oxundo restore @ -- README.txt"),
     ("redo -- README.txt", "'README.txt' is no number of turns", "oxundo restore @ -- README.txt"),
     ("redo -p", "'redo' has no option '-p'", ""),
-    ("help undo --quiet", "'help' has no option '--quiet'", "oxundo help undo"),
+    ("help undo --frce", "'help' has no option '--frce'", "oxundo help undo"),
     ("show 2..1", "a range of turns begins with the older one", "oxundo show 1..2"),
     ("squash 2..1", "a range of turns begins with the older one", "oxundo squash 1..2"),
     ("undo -- ../outside", "'../outside' leads out of the worktree", ""),
@@ -55,6 +55,12 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("blame -L foo README.txt", "'foo' is no range of lines here: git does not understand it", "oxundo blame -h"),
     ("undo --", "there is no path behind '--'", ""),
     ("restore 1 --", "there is no path behind '--'", ""),
+    (
+        "restore 1 -- README.txt nosuch --dry-run",
+        "'--dry-run' stands behind '--', where paths are",
+        "oxundo restore 1 --dry-run -- README.txt nosuch",
+    ),
+    ("undo -- --dry-run", "'--dry-run' stands behind '--', where paths are", "oxundo undo --dry-run"),
     ("undo --force", "'undo' has no option '--force'", ""),
     ("redo --all", "'redo' has no option '--all'", "oxundo log"),
     ("undo --dry-rnu", "'undo' has no option '--dry-rnu'", "oxundo undo --dry-run"),
@@ -463,4 +469,27 @@ fn on_a_terminal_a_run_ends_with_a_line_about_its_turn() {
     assert_eq!(last(&["-q", "run", "--ghost", "--", "sh", "-c", "echo y >y; echo said"]), "said", "it can be silenced");
     let output = repo.oxundo(["run", "--ghost", "--", "sh", "-c", "echo z >z"]);
     assert_eq!(output.err(), "", "it is for a terminal only");
+}
+
+#[test]
+fn a_line_that_is_written_for_a_shell_is_offered_to_one() {
+    let repo = Sandbox::new();
+    for (given, line) in [("echo a && echo b >c", "sh -c 'echo a && echo b >c'"), ("echo a b", "echo a b")] {
+        let output = repo.oxundo(["run", "--", given]);
+        output.warns(&format!("oxundo run -- {line}"));
+        repo.sh(&format!("oxundo run -- {line}"));
+    }
+    repo.assert_file("c", "b\n", "the hint does what was meant");
+}
+
+#[test]
+fn help_takes_the_options_that_all_commands_have() {
+    let repo = Sandbox::new();
+    let help = repo.oxundo(["help", "undo"]).out();
+    for words in
+        [&["help", "undo", "--help"][..], &["help", "-h", "undo"], &["help", "-q", "undo"], &["undo", "--help"]]
+    {
+        assert_eq!(repo.oxundo(words).out(), help, "{words:?}");
+    }
+    assert_eq!(repo.oxundo(["help", "--help"]).out(), repo.oxundo(["help"]).out());
 }

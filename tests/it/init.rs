@@ -20,13 +20,16 @@ fn claudes_hooks_are_set_up_work_and_go_again() {
     output.says("changed   .claude/settings.local.json (Claude Code)");
     let text = String::from_utf8(repo.read(".claude/settings.local.json")).expect("text");
     assert!(text.starts_with(settings.trim_end_matches("\n}\n")), "all else is as it was: {text}");
-    assert_eq!(repo.git(["config", "--get-all", "notes.displayRef"]), "refs/notes/oxundo");
-    assert_eq!(repo.git(["config", "--get-all", "notes.rewriteRef"]), "refs/notes/oxundo");
+    assert_eq!(repo.git(["config", "--get-all", "notes.displayRef"]), "refs/notes/oxundo*");
+    assert_eq!(repo.git(["config", "--get-all", "notes.rewriteRef"]), "refs/notes/oxundo*");
+
+    let shown = repo.git_command(["show", "-s"]).output().expect("run git");
+    assert_eq!(String::from_utf8_lossy(&shown.stderr), "", "git does not complain that there are no notes yet");
 
     let again = repo.oxundo(["init", "claude"]);
     again.says("unchanged .claude/settings.local.json");
     assert_eq!(String::from_utf8(repo.read(".claude/settings.local.json")).expect("text"), text, "once is enough");
-    assert_eq!(repo.git(["config", "--get-all", "notes.displayRef"]), "refs/notes/oxundo", "once is enough");
+    assert_eq!(repo.git(["config", "--get-all", "notes.displayRef"]), "refs/notes/oxundo*", "once is enough");
 
     // The command that was set up, as the agent would run it.
     let plain: String = text.replace(" // mine", "");
@@ -252,12 +255,53 @@ fn purge_leaves_no_trace() {
     linked.agent("echo two >>README.txt");
     linked.undo();
     repo.undo();
+    let planned = repo.oxundo(["uninstall", "--purge", "--dry-run"]).out();
+    assert!(!planned.contains("would be kept"), "nobody has saved anything meanwhile: {planned}");
     let output = repo.oxundo(["uninstall", "--purge"]);
     output.success();
     assert_eq!(repo.refs(), refs, "the branches are all there is");
     assert_eq!(repo.sh("find .git -name '*oxundo*'"), "");
     repo.assert_sound();
     repo.oxundo(["undo"]).exits(4);
+}
+
+/// What an earlier release had set up: a ref alone, of which git warns where it is not there.
+#[test]
+fn the_notes_of_an_earlier_release_are_set_up_anew_and_go_again() {
+    let repo = Sandbox::new();
+    let config = repo.read(".git/config");
+    for key in ["notes.displayRef", "notes.rewriteRef"] {
+        repo.git(["config", key, "refs/notes/oxundo"]);
+    }
+    let earlier = repo.copy();
+    repo.oxundo(["init", "claude"]).success();
+    assert_eq!(
+        repo.git(["config", "--get-regexp", "^notes"]),
+        "notes.displayref refs/notes/oxundo*\nnotes.rewriteref refs/notes/oxundo*"
+    );
+    for repo in [repo, earlier] {
+        repo.oxundo(["uninstall"]).success();
+        let now = String::from_utf8(repo.read(".git/config")).expect("text").replace("[notes]\n", "");
+        assert_eq!(now, String::from_utf8(config.clone()).expect("text"));
+    }
+}
+
+#[test]
+fn what_is_for_the_user_is_set_up_and_goes_where_there_is_no_repository() {
+    let repo = Sandbox::without_repository();
+    let home = repo.sh("ls -A . ../home; cat ../home/.gitconfig || :");
+    repo.oxundo(["init", "claude", "--alias", "--user", "--dry-run"]).says("would be written");
+    assert_eq!(repo.sh("ls -A . ../home; cat ../home/.gitconfig || :"), home, "nothing is written");
+    repo.oxundo(["init", "claude", "--alias", "--user"]).success();
+    assert!(repo.sh("cat ../home/.claude/settings.json").contains("oxundo hook claude"));
+    assert_eq!(repo.git(["config", "--global", "alias.undo"]), "oxundo undo");
+    repo.oxundo(["uninstall", "--user"]).success();
+    assert_eq!(repo.sh("grep -c oxundo ../home/.gitconfig || :"), "0");
+    assert!(!repo.sh("cat ../home/.claude/settings.json 2>/dev/null || :").contains("oxundo"));
+    assert_eq!(repo.sh("ls -A"), "README.txt", "nothing is left here");
+    let here = repo.oxundo(["init", "claude"]);
+    here.exits(1);
+    here.warns("is in no git repository");
 }
 
 #[test]

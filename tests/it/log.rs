@@ -5,6 +5,38 @@ use crate::terminal::Terminal;
 use serde_json::json;
 use std::process::Command;
 
+/// The agent is at work, and nothing was ever committed.
+#[test]
+fn an_open_turn_is_shown_on_a_branch_without_a_commit() {
+    for repo in [Sandbox::unborn(), Sandbox::without_repository()] {
+        repo.agent("echo one >one");
+        repo.undo();
+        repo.oxundo(["turn", "begin"]).success();
+        for args in [&["log"][..], &["log", "--all"], &["log", "--graph"], &["log", "--steps"], &["log", "--json"]] {
+            repo.oxundo(args).says("open");
+        }
+        repo.oxundo(&[] as &[&str]).says("open");
+        repo.oxundo(["turn", "end"]).success();
+    }
+}
+
+/// Who switches branches has taken nothing off.
+#[test]
+fn what_another_branch_has_is_not_undone_by_hand() {
+    let repo = Sandbox::new();
+    repo.git(["switch", "-qc", "feat"]);
+    repo.agent("echo one >one");
+    repo.agent("echo two >two");
+    repo.git(["switch", "-q", "main"]);
+    let log = repo.oxundo(["log"]).out();
+    assert_eq!(log.matches("[not here, on feat]").count(), 2, "{log}");
+    repo.sh("git switch -q feat; git reset -q --hard HEAD~1; git switch -q main");
+    let log = repo.oxundo(["log"]).out();
+    assert!(log.contains("[undone by hand, on feat]") && log.contains("[not here, on feat]"), "{log}");
+    repo.oxundo(["redo"]).success();
+    repo.assert_file("one", "one\n", "redo brings it here");
+}
+
 /// A turn of a session.
 fn turn(repo: &Sandbox, session: &str, agent: &str, message: &str, script: &str) {
     repo.oxundo(["run", "--session", session, "--agent", agent, "-m", message, "--", "sh", "-c", script]).success();

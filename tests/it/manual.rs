@@ -87,7 +87,7 @@ fn head(name: &str, number: &str, about: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = escaped(name);
     format!(
-        ".\\\" Made by 'OXUNDO_BLESS=1 cargo test --test it manual' from src/cli.rs, src/help and man/sections.\n\
+        ".\\\" Made by 'OXUNDO_BLESS=1 cargo test --test it manual' from src/program/args.rs, src/program/help and man/sections.\n\
          .TH {} {number} {DATE} \"oxundo {version}\" \"oxundo manual\"\n.ad l\n.nh\n.SH NAME\n{}",
         name.to_uppercase(),
         wrapped(&format!("{name} \\- {}", escaped(about)))

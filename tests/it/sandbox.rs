@@ -525,7 +525,7 @@ impl Sandbox {
 
         // A dry run takes no lock.
         if matches!(args[0], "undo" | "redo") && found != "locked" {
-            spoken = self.oxundo(args.iter().chain(&["--dry-run"]));
+            spoken = self.oxundo(with_dry_run(args));
             assert_eq!(spoken.code, exit, "a dry run is refused like the real one\n{spoken:?}");
         }
         self.everything().assert_is(&before, "a refusal changes nothing");
@@ -1110,4 +1110,10 @@ pub(crate) fn check_all<T>(cases: impl IntoIterator<Item = (String, T)>, check: 
         names.join("\n"),
         texts.join("\n\n")
     );
+}
+
+/// The same command line as a dry run: behind `--` are paths.
+fn with_dry_run<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let at = args.iter().position(|arg| *arg == "--").unwrap_or(args.len());
+    [&args[..at], &["--dry-run"], &args[at..]].concat()
 }

@@ -172,6 +172,12 @@ impl Repo {
         }
     }
 
+    /// Makes a repository in an empty directory, for what needs git's own settings of the user alone.
+    pub fn make_empty(directory: &Path) -> Result<Self> {
+        gix::init(directory)?;
+        Self::open(directory)
+    }
+
     /// The shadow repository that was in use here before this repository was made.
     pub fn earlier_shadow(&self) -> Option<ShadowRepository> {
         if self.is_shadow() {

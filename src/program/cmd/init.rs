@@ -27,8 +27,11 @@ use dialoguer::MultiSelect;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
-/// The notes that git shows and copies.
-const NOTES: &str = "refs/notes/oxundo";
+/// The notes that git shows and copies. Of one ref alone git warns in every repository that has no turn yet, of a glob it does not.
+const NOTES: &str = "refs/notes/oxundo*";
+
+/// How earlier releases called them.
+const FORMER_NOTES: &str = "refs/notes/oxundo";
 
 /// The keys that name them.
 const NOTES_KEYS: [&str; 2] = ["notes.displayRef", "notes.rewriteRef"];
@@ -66,6 +69,9 @@ pub fn install(repo: &Repo, ui: &Ui, args: &InitArgs) -> Result<SetupReport> {
         };
         if !known {
             report.set(repo, user, key, NOTES)?;
+        }
+        if repo.settings_in(user, key).iter().any(|value| value == FORMER_NOTES) {
+            report.unset(repo, user, key, FORMER_NOTES)?;
         }
     }
     for setup in &setups {
@@ -110,7 +116,8 @@ pub fn uninstall(repo: &Repo, ui: &Ui, args: &UninstallArgs) -> Result<SetupRepo
     }
     // Without names all goes; with names the rest is still in use.
     if args.agents.is_empty() {
-        for (key, value) in NOTES_KEYS.map(|key| (key.to_owned(), NOTES)).into_iter().chain(aliased()) {
+        let notes = NOTES_KEYS.iter().flat_map(|key| [NOTES, FORMER_NOTES].map(|value| ((*key).to_owned(), value)));
+        for (key, value) in notes.chain(aliased()) {
             if repo.settings_in(args.user, &key).iter().any(|found| found == value) {
                 report.unset(repo, args.user, &key, value)?;
             }
@@ -175,7 +182,12 @@ fn purge(repo: &Repo, ui: &Ui, args: &UninstallArgs, report: &mut SetupReport) -
     }
     let kept = repo.keeping().into_iter().flat_map(|place| KEPT_AT_PURGE.map(|name| place.join(name)));
     for kept in kept.filter(|kept| kept.exists()) {
-        report.say(&kept.display().to_string(), "kept", "what other programs saved while oxundo replaced their files");
+        let shown = kept.display().to_string();
+        if dry_run && kept.ends_with(REPLACED) {
+            report.say(&shown, "removed", "what undo replaced; what other programs have saved in it meanwhile is kept");
+        } else {
+            report.say(&shown, "kept", "what other programs saved while oxundo replaced their files");
+        }
     }
     if dry_run {
         return Ok(());

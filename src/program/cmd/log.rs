@@ -1,6 +1,7 @@
 //! `oxundo log`: the timeline, or the operations on it.
 
 use crate::error::{Code, Refusal};
+use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::repo::clock::{parse_rfc3339, seconds};
@@ -311,6 +312,13 @@ fn under_names_now(view: &View<'_>, mut lines: Vec<Line>) -> Result<Vec<Line>> {
             known.insert(name.clone(), if is_it { Some(name.clone()) } else { branch_now(view, &line.turn)? });
         }
         line.branch = known[name].clone();
+        let is_other = |name: &&String| line.place.here && view.head.branch.as_ref() != Some(*name);
+        let tip = line.branch.as_ref().filter(is_other);
+        if let (Some(tip), State::UndoneByHand) = (tip.and_then(|name| there.get(name)), line.state) {
+            let end = view.timeline.node(line.turn.turn)?.to;
+            // Nothing was taken off it.
+            line.is_elsewhere = end.map_or(Ok(false), |end| Objects::new(view.repo).is_ancestor(end, *tip))?;
+        }
     }
     Ok(lines)
 }
@@ -341,6 +349,7 @@ fn described(
             steps: None,
             made_anew: None,
             branch: turn.branch.clone(),
+            is_elsewhere: false,
             taken_out: taken.get(&turn.turn).copied(),
             age: dates.of(turn.ended_at.as_deref().unwrap_or(&turn.began_at)),
             // Damage there is no reason to show no log.

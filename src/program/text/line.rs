@@ -37,6 +37,8 @@ pub struct Line {
     pub made_anew: Option<ObjectId>,
     /// Its branch, by the name that it has now.
     pub branch: Option<String>,
+    /// Whether that is another one than HEAD's, and has it.
+    pub is_elsewhere: bool,
     /// What later turns took out of it.
     pub taken_out: Option<Taken>,
     pub place: Rc<InWorktree>,

@@ -180,6 +180,7 @@ impl Log {
         let mut marks = Vec::new();
         match line.state {
             State::Done => {}
+            State::UndoneByHand if line.is_elsewhere => marks.push(Mark::Plain("not here".to_owned())),
             State::Open => marks.push(Mark::Live("open".to_owned())),
             State::Undone | State::Left => marks.push(Mark::Plain(line.state.word().to_owned())),
             State::UndoneByHand => marks.push(Mark::Plain("undone by hand".to_owned())),

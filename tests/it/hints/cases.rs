@@ -776,6 +776,7 @@ pub(super) const CASES: &[Case] = &[
     case("'…' cannot be …", "", "oxundo log -n -1", "oxundo log -h | grep -q -e -n"),
     case("'help' takes one command", "", "oxundo help undo log", "oxundo help undo | grep -q undo"),
     case("there is no path behind '--'", "", "oxundo undo --", "! test -e two"),
+    case("… stands behind '--', where paths are", "", "oxundo undo -- two --quiet", "! test -e two"),
     none("'…' was given twice", "", "oxundo undo --to 1 --to 1"),
     none("'…' and '…' do not go together", "", "oxundo undo --to 1 --steps 1"),
     case("turn … is undone already", "oxundo -q undo", "oxundo undo --to 2", "test -e two"),

@@ -31,10 +31,15 @@ pub fn check(repo: &Repo) -> Result<Vec<Finding>> {
         None => finding,
     };
     let not_covered = told(&not_covered(&stored)?, |number| {
-        format!("{number} files are private: undo does not cover them, since others can read the git directory")
+        let (files, are, them) = if number == 1 { ("file", "is", "it") } else { ("files", "are", "them") };
+        format!("{number} {files} {are} private: undo does not cover {them}, since others can read the git directory")
     });
     let recorded = told(&recorded(repo, &stored)?, |number| {
-        format!("{number} files that are private were recorded all the same: others can read them in git's objects")
+        let (files, are, were, them) =
+            if number == 1 { ("file", "is", "was", "it") } else { ("files", "are", "were", "them") };
+        format!(
+            "{number} {files} that {are} private {were} recorded all the same: others can read {them} in git's objects"
+        )
     });
     let recorded = recorded.map(|finding| {
         close(finding)
