@@ -92,7 +92,11 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             None => (objects.commit_tree(from)?, Vec::new()),
         };
         let (was, overlaps) = with_had(view, (was, from), &had, merge)?;
-        left.extend(overlaps);
+        if !overlaps.is_empty() {
+            left.extend(overlaps);
+            left.extend(come_or_gone(view, [objects.commit_tree(from)?, now])?);
+            left.extend(come_or_gone(view, [start.worktree, end.worktree])?);
+        }
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
         let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
@@ -104,8 +108,16 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             .collect::<Result<_>>()?;
         let was = objects.edited_tree(was, &unclear)?;
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
+        left.sort_unstable();
+        left.dedup();
         Ok(OnOne { ends: [on_start, on_end], committed: [was, now], unclear: left })
     })
+}
+
+/// The files that one tree has and the other has not: what overlaps may have another name in one of them.
+fn come_or_gone(view: &View<'_>, [from, to]: [ObjectId; 2]) -> Result<Vec<BString>> {
+    let changes = Objects::new(view.repo).tree_changes(from, to)?;
+    Ok(changes.into_iter().filter(|(_, it)| it.from.is_none() || it.to.is_none()).map(|(path, _)| path).collect())
 }
 
 /// The last commit of what HEAD's branch had before a turn brought it to the one on which it was made.

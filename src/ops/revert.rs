@@ -416,18 +416,23 @@ impl<'a> Revert<'a, '_> {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
             check_on_top(&plan, &deltas, &present)?;
-            if plan.is_empty() {
-                return Err(self.is_out_already()?.into());
-            }
-            for Committed { turn, unclear, .. } in &committed {
-                let paths: Vec<String> = unclear.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
-                if !paths.is_empty() {
-                    let (paths, turn) = (paths.join(", "), turn.turn);
-                    self.view
-                        .warn(format!("what turn {turn} did to {paths} stays: it has merged it with what others did"));
+            let unclear = committed.iter().filter(|it| !it.unclear.is_empty());
+            let told = unclear.map(|it| (it.turn, merged_with_others(it.turn, &it.unclear)));
+            match told.clone().next() {
+                Some((turn, told)) if plan.is_empty() => {
+                    let refusal = nothing(Op::Undo, &told);
+                    Err(Refusal {
+                        hints: self.own_commits(turn)?.into_iter().chain(refusal.hints).collect(),
+                        ..refusal
+                    }
+                    .into())
+                }
+                _ if plan.is_empty() => Err(self.is_out_already()?.into()),
+                _ => {
+                    told.for_each(|(_, told)| self.view.warn(told));
+                    Ok(plan)
                 }
             }
-            Ok(plan)
         })
     }
 
@@ -485,13 +490,29 @@ impl<'a> Revert<'a, '_> {
         Ok(taken.map(|id| format!("This takes back commit {id}.\n")).collect())
     }
 
+    /// The line that takes out the commits which a turn made on top of what it merged.
+    fn own_commits(&self, turn: &Turn) -> Result<Option<String>> {
+        let (objects, mut own, mut has_merged) = (Objects::new(self.view.repo), Vec::new(), false);
+        for commit in turn.commits.iter().filter(|commit| commit.kind == CommitKind::Agent) {
+            if objects.parents(commit.id)?.len() > 1 {
+                (own, has_merged) = (Vec::new(), true);
+            } else {
+                own.insert(0, commit.id.to_hex_with_len(10).to_string());
+            }
+        }
+        let line = format!("run 'git revert --no-edit {}' to take out what it committed since", own.join(" "));
+        Ok((has_merged && !own.is_empty() && !self.view.is_dirty()?).then_some(line))
+    }
+
     /// The line that takes out what a turn merged, too.
     fn whole_merge(&self, turn: &Turn) -> Result<Option<String>> {
         let objects = Objects::new(self.view.repo);
         for commit in turn.commits.iter().rev().filter(|commit| commit.kind == CommitKind::Agent) {
             if objects.parents(commit.id)?.len() == 2 {
                 let id = commit.id.to_hex_with_len(10);
-                return Ok(Some(format!("run 'git revert -m 1 --no-edit {id}' to take out all that it merged")));
+                return Ok(Some(format!(
+                    "run 'git revert -m 1 --no-edit {id}' to take out all that it merged, others' work too"
+                )));
             }
         }
         Ok(None)
@@ -635,6 +656,18 @@ impl<'a> Revert<'a, '_> {
         Ok(())
     }
 
+    /// The line by which git takes out what the user has made of the turn's commit, as they put it together with what others did.
+    fn reverting_copy(&self) -> Result<Option<String>> {
+        let [turn] = self.turns else { return Ok(None) };
+        let copy = dropped::fates(self.view, turn.turn)?.copies.get(&turn.turn).copied();
+        let Some(copy) = copy.filter(|_| turn.commits.len() == 1) else { return Ok(None) };
+        if self.view.is_dirty()? || Objects::new(self.view.repo).parents(copy)?.len() != 1 {
+            return Ok(None);
+        }
+        let id = copy.to_hex_with_len(10);
+        Ok(Some(format!("run 'git revert --no-edit {id}' to take out the commit that it has become")))
+    }
+
     /// A conflict, with the later turn that changed each path.
     fn with_later_turns(&self, error: anyhow::Error, which: &Which) -> anyhow::Error {
         let mut refusal = match error.downcast::<Refusal>() {
@@ -662,6 +695,7 @@ impl<'a> Revert<'a, '_> {
             }
             at = turn.previous;
         }
+        refusal.hints.splice(..0, self.reverting_copy().ok().flatten());
         let now = &self.capture.checkpoint;
         match newest {
             Some(newest) => beside_later(self.view, refusal, now, (oldest, newest)).into(),
@@ -705,6 +739,15 @@ fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpo
 fn unmerged(state: &Checkpoint) -> Vec<BString> {
     let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
     state.index.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect()
+}
+
+/// What is said of files of which cannot be told what the turn did to them.
+fn merged_with_others(turn: &Turn, unclear: &[BString]) -> String {
+    let mut paths: Vec<String> = unclear.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
+    if let more @ 1.. = unclear.len().saturating_sub(NAMED) {
+        paths.push(format!("{more} more"));
+    }
+    format!("what turn {} did to {} stays: it has merged it with what others did", turn.turn, paths.join(", "))
 }
 
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.

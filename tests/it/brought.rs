@@ -12,7 +12,7 @@ fn team() -> Sandbox {
     repo.sh("git config --global user.name U; git config --global user.email u@example.org");
     repo.sh("git init -q --bare -b main ../up.git; git remote add origin ../up.git; git push -qu origin main
              git clone -q ../up.git ../colleague; cd ../colleague; echo COLLEAGUE >>shared; echo COLLEAGUE >theirs
-             git add -A; GIT_COMMITTER_DATE=2026-01-01T00:00:00Z git commit -qm colleague; git push -q");
+             git add -A; git commit -qm colleague; git push -q");
     repo
 }
 
@@ -47,7 +47,6 @@ const PULLS: &[(&str, &str, &str)] = &[
         "git clone -q --bare ../up.git ../fork.git; git remote rename origin upstream; git remote add origin ../fork.git; git switch -qc feat; git branch -qD main",
         "git fetch -q upstream; git merge -q upstream/main; echo AGENT >own",
     ),
-    ("pulled by a path", "", "git pull -q ../up.git main; echo AGENT >own"),
     (
         "merged into a detached HEAD",
         "git switch -q --detach",
@@ -369,19 +368,77 @@ fn what_is_staged_of_a_step_goes_with_the_step() {
     repo.state().assert_is(&before, "redo");
 }
 
-/// What was fetched by its path is on no ref of a remote's: undo takes the turn off all the same, and redo brings it back.
+/// The user has resolved a conflict as the turn's commit was rebased: what others did goes with the lines of then, and git knows better.
 #[test]
-fn a_turn_that_pulled_by_a_path_is_undone_and_redone_as_a_whole() {
-    in_both_modes(|mode| {
-        let repo = team();
-        let before = repo.state();
-        repo.turn(mode, "git pull -q ../up.git main; echo AGENT >own; git add own; git commit -qm agent");
-        let after = repo.state();
-        let notes = repo.git(["log", "--notes=oxundo", "--format=%s %N", "-2"]);
-        assert!(notes.contains("found"), "it is not credited with that: {notes}");
-        repo.undo();
-        repo.state().assert_is(&before, "undo");
-        repo.redo();
-        repo.state().assert_is(&after, "redo");
-    });
+fn the_hint_takes_out_what_a_turns_commit_has_become_in_a_conflict() {
+    let repo = team();
+    repo.agent("echo AGENT >>shared");
+    repo.sh("git pull -q --rebase || :; sed -i '/^[<=>]\\{7\\}/d' shared; git add shared; GIT_EDITOR=true git rebase --continue");
+    let refusal = repo.refuses(&["undo", "--revert"], "conflict");
+    let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
+    repo.sh(line);
+    assert_eq!(repo.sh("grep '[A-Z]' shared"), "COLLEAGUE");
+}
+
+/// Where names have changed, too, nothing of anybody's goes: the agent resolves a conflict and renames the file, or a colleague has renamed
+/// one with a line of the user's.
+#[test]
+fn what_a_turn_merged_stays_whatever_its_name_is_now() {
+    let resolved =
+        "git pull -q --no-rebase --no-edit || :; sed -i '/^[<=>]\\{7\\}/d' shared; git add -A; git commit -qm merged";
+    let cases = [
+        (
+            "the agent renames it",
+            "echo USER >>shared",
+            "",
+            format!("{resolved}; git mv shared renamed; echo AGENT >>tracked; git add -A; git commit -qm agent"),
+        ),
+        ("uncommitted", "echo USER >>shared", "", format!("{resolved}; mv shared renamed; echo AGENT >>tracked")),
+        (
+            "a colleague has renamed it",
+            "sed -i '3s/.*/USER/' shared",
+            "git mv shared renamed; git commit -qm renamed",
+            "git pull -q --no-rebase --no-edit; echo AGENT >>tracked".to_owned(),
+        ),
+        (
+            "and it is rebased",
+            "sed -i '3s/.*/USER/' shared",
+            "git mv shared renamed; git commit -qm renamed",
+            "git pull -q --rebase; echo AGENT >>tracked".to_owned(),
+        ),
+    ];
+    check_all(
+        cases.map(|(name, own, theirs, script)| (name.to_owned(), (own, theirs, script))),
+        |(own, theirs, script)| {
+            for mode in Mode::BOTH {
+                let repo = team();
+                repo.sh(&format!("cd ../colleague; {}; git push -q", if theirs.is_empty() { "true" } else { theirs }));
+                repo.sh(&format!("echo tracked >tracked; git add tracked; {own}; git commit -qam own"));
+                repo.turn(mode, script);
+                let before = repo.state();
+                let output = repo.oxundo(["undo", "--revert"]);
+                output.success();
+                output.warns("stays: it has merged it with what others did");
+                for at in ["cat renamed", "git show HEAD:renamed || git show HEAD:shared"] {
+                    let lines = repo.sh(&format!("{{ {at}; }} | grep '[A-Z]' | sort"));
+                    assert_eq!(lines, "COLLEAGUE\nUSER", "{at}, {mode:?}");
+                }
+                assert_eq!(repo.sh("grep AGENT tracked || :"), "");
+                repo.redo();
+                repo.state().assert_is(&before, "redo");
+            }
+        },
+    );
+}
+
+/// The resolved file is all that the turn changed: the hint takes out what it has committed since.
+#[test]
+fn where_a_turn_changed_only_what_it_merged_the_hint_takes_out_its_later_commits() {
+    let repo = team();
+    repo.sh("echo USER >>shared; git commit -qam own");
+    repo.agent("git pull -q --no-rebase --no-edit || :; sed -i '/^[<=>]\\{7\\}/d' shared; git commit -qam merged; sed -i '1s/.*/AGENT/' shared");
+    let refusal = repo.refuses(&["undo", "--revert"], "nothing");
+    let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
+    repo.sh(line);
+    assert_eq!(repo.sh("grep '[A-Z]' shared | sort"), "COLLEAGUE\nUSER");
 }

@@ -224,22 +224,16 @@ impl Refs<'_> {
         }
         let text = self.log_of("HEAD");
         if text.is_empty() {
-            came.retain(|id| is_older(&objects, *id, began));
+            came.retain(|id| objects.features(*id).is_some_and(|commit| !commit.is_after(began.time - 1)));
         }
-        leave_made(&mut came, &text, began);
+        let later = began.head_log.and_then(|length| text.get(usize::try_from(length).ok()?..));
+        let is_later = |line: &Line<'_>| later.is_some() || line.at.is_none_or(|at| at >= began.time);
+        let lines = later.unwrap_or(&text).lines().filter_map(Line::read).filter(is_later).filter(Line::has_made);
+        // Of what is no id, as after a power cut, nothing is told.
+        for made in lines.filter_map(|line| ObjectId::from_hex(line.to).ok()) {
+            came.remove(&made);
+        }
         Ok(came)
-    }
-
-    /// Which of these commits are older than that, and HEAD's reflog does not say that they were made here since: what is fetched by its
-    /// URL is in no ref.
-    pub fn older(&self, commits: &[ObjectId], began: Began) -> HashSet<ObjectId> {
-        let objects = Objects::new(self.repo);
-        let mut older: HashSet<ObjectId> =
-            commits.iter().copied().filter(|id| is_older(&objects, *id, began)).collect();
-        if !older.is_empty() {
-            leave_made(&mut older, &self.log_of("HEAD"), began);
-        }
-        older
     }
 
     fn log_of(&self, name: &str) -> Vec<u8> {
@@ -251,22 +245,6 @@ impl Refs<'_> {
         let way = begins(last.said, &WITH_HEAD);
         let text = self.log_of("HEAD");
         text.lines().filter_map(Line::read).any(|line| line.to == last.to && begins(line.said, &WITH_HEAD) == way)
-    }
-}
-
-/// Whether a commit was made before that began.
-fn is_older(objects: &Objects<'_>, commit: ObjectId, began: Began) -> bool {
-    objects.features(commit).is_some_and(|commit| !commit.is_after(began.time - 1))
-}
-
-/// Without the commits that were made here since that began, as HEAD's reflog says.
-fn leave_made(commits: &mut HashSet<ObjectId>, text: &[u8], began: Began) {
-    let later = began.head_log.and_then(|length| text.get(usize::try_from(length).ok()?..));
-    let is_later = |line: &Line<'_>| later.is_some() || line.at.is_none_or(|at| at >= began.time);
-    let lines = later.unwrap_or(text).lines().filter_map(Line::read).filter(is_later).filter(Line::has_made);
-    // Of what is no id, as after a power cut, nothing is told.
-    for made in lines.filter_map(|line| ObjectId::from_hex(line.to).ok()) {
-        commits.remove(&made);
     }
 }
 

@@ -479,9 +479,6 @@ fn commits_of(repo: &Repo, turn: &Turn, start: &Checkpoint, after: &Checkpoint) 
     let came = Refs::new(repo).came_here(&found, Began::of(turn))?;
     found.retain(|id| is_brought.contains(id) || !came.contains(id));
     known.extend(came);
-    if turn.made.is_none() {
-        known.extend(Refs::new(repo).older(&found, Began::of(turn)));
-    }
     let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };
     Ok(found.iter().map(|id| TurnCommit { id: *id, kind: kind(id) }).collect())
 }

@@ -425,8 +425,9 @@ fn on_other_branch(
         Some(switch) => format!("run '{first}{switch}' first"),
         None => format!("run 'oxundo restore {}' to bring its files back", turn.turn),
     };
-    // Its branch was merged here, or what it made there.
-    let is_merged = first.is_empty() && is_done(view, turn.turn)? && view.timeline.node(turn.turn)?.moved();
+    // Its branch, or what it made there, was merged into the one that it began on: from there undo would take that back.
+    let is_back = first.is_empty() && view.head.branch == turn.began_on;
+    let is_merged = is_back && is_done(view, turn.turn)? && view.timeline.node(turn.turn)?.moved();
     let only = format!("run 'oxundo undo --only {}' to take it out here, by a commit on top", turn.turn);
     Ok(Refusal::new(Code::Branch, message).hints(is_merged.then_some(only)).hint(hint))
 }
