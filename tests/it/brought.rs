@@ -40,7 +40,7 @@ const PULLS: &[(&str, &str, &str)] = &[
     (
         "a conflict was resolved",
         "git pull -q; echo mine >>shared; git commit -qam mine; cd ../colleague; git pull -q; echo THEIRS >>shared; git commit -qam more; git push -q",
-        "git pull -q --no-rebase --no-edit || :; git checkout -q --theirs shared; git add shared; git commit -qm merged; echo AGENT >own; git add own; git commit -qm a",
+        "git pull -q --no-rebase --no-edit || :; git checkout -q --theirs shared; git add shared; git commit -qm merged; echo AGENT >>README.txt; git commit -qam a",
     ),
     (
         "merged from another remote",
