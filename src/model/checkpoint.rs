@@ -76,15 +76,6 @@ impl Kind {
     pub fn of_mode(mode: u32) -> Self {
         if mode & 0o100 == 0 { Self::File } else { Self::Executable }
     }
-
-    /// The mode of its entry in git's index.
-    pub fn index_mode(self) -> u32 {
-        match self {
-            Self::File => 0o100_644,
-            Self::Executable => 0o100_755,
-            Self::Symlink => 0o120_000,
-        }
-    }
 }
 
 /// One captured file: what it is, its raw content, and its permission bits.

@@ -116,6 +116,12 @@ mod tests {
             stack.lifted.insert(3, Lift { previous: 2, depth: 3 });
         }
         assert_eq!(expiry(&timeline, &turns, |_| true).expired, BTreeSet::from([4]));
+        // Nothing is below it there, whatever it was made on.
+        let turns = BTreeMap::from([turn(1, None), turn(2, Some(1)), turn(3, Some(2))]);
+        for stack in timeline.stacks.values_mut() {
+            stack.lifted.insert(3, Lift { previous: 0, depth: 1 });
+        }
+        assert_eq!(expiry(&timeline, &turns, |_| true).expired, BTreeSet::from([1, 2]));
     }
 
     /// Turns 1 to `count` on one branch, each on the one below it.

@@ -35,6 +35,8 @@ pub struct OnOne {
     pub ends: [Checkpoint; 2],
     /// The trees.
     pub committed: [ObjectId; 2],
+    /// The last commits of what the turn only brought.
+    pub pulled: Vec<ObjectId>,
     /// The files of which cannot be told what the turn did to them.
     pub unclear: Vec<BString>,
 }
@@ -57,9 +59,6 @@ enum Of {
     Step,
 }
 
-/// The usual names of the main branch, onto which others go on.
-const MAIN: [&str; 2] = ["refs/heads/main", "refs/heads/master"];
-
 fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -> Result<OnOne> {
     let objects = Objects::new(view.repo);
     let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
@@ -75,14 +74,15 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         (None, Some(_)) if branch.is_none() => start.head.commit,
         (from, _) => from,
     };
-    let mut had = Vec::new();
+    let (mut pulled, mut had) = (Vec::new(), Vec::new());
     if let (Some(from), Some(to)) = (from, to) {
-        had = pulled_between(view, turn, [from, to])?;
-        had.extend(if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None });
+        pulled = pulled_between(view, turn, [from, to])?;
+        let here = if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None };
+        had.extend(pulled.iter().copied().chain(here));
     }
     let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty()) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
-        return Ok(OnOne { ends: [start, end], committed, unclear: Vec::new() });
+        return Ok(OnOne { ends: [start, end], committed, pulled, unclear: Vec::new() });
     };
     let checkpoints = Checkpoints::new(view.repo);
     checkpoints.merging(|merge| {
@@ -110,7 +110,7 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
         left.sort_unstable();
         left.dedup();
-        Ok(OnOne { ends: [on_start, on_end], committed: [was, now], unclear: left })
+        Ok(OnOne { ends: [on_start, on_end], committed: [was, now], pulled, unclear: left })
     })
 }
 
@@ -129,9 +129,12 @@ fn had_here(view: &View<'_>, [start, end]: [&Checkpoint; 2], [from, to]: [Object
     Ok(if objects.is_ancestor(had, from)? { None } else { Some(had) })
 }
 
+/// The usual names of the main branch, onto which others go on.
+const MAIN: [&str; 2] = ["refs/heads/main", "refs/heads/master"];
+
 /// The last commits of what a turn only brought to its branch and that others have, as it is published or on the main branch, or that
 /// nobody has anywhere else by now.
-pub fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
+fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
     let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found).map(|commit| commit.id);
     let mut found: Vec<ObjectId> = found.collect();
@@ -145,12 +148,15 @@ pub fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
     let main = beside.iter().filter(|(name, _)| MAIN.contains(&name.as_str())).map(|(_, tip)| *tip);
     let mut theirs = objects.reachable_from(&main.collect::<Vec<_>>(), &found)?;
     theirs.extend(objects.published(&found)?.into_keys());
-    // What goes on from the turn's end says nothing of where it was before.
-    let end = view.timeline.node(turn.turn)?.to;
-    let goes_on = |tip: &ObjectId| end.is_some_and(|end| objects.is_ancestor(end, *tip).unwrap_or(false));
-    let beside = beside.iter().map(|(_, tip)| *tip).chain(refs.tips_beside()?);
-    let elsewhere = objects.reachable_from(&beside.filter(|tip| !goes_on(tip)).collect::<Vec<_>>(), &found)?;
-    found.retain(|id| theirs.contains(id) || !elsewhere.contains(id));
+    let rest: Vec<ObjectId> = found.iter().copied().filter(|id| !theirs.contains(id)).collect();
+    if !rest.is_empty() {
+        // What goes on from the turn's end says nothing of where it was before.
+        let end = view.timeline.node(turn.turn)?.to;
+        let goes_on = |tip: &ObjectId| end.is_some_and(|end| objects.is_ancestor(end, *tip).unwrap_or(false));
+        let beside = beside.iter().map(|(_, tip)| *tip).chain(refs.tips_beside()?);
+        let elsewhere = objects.reachable_from(&beside.filter(|tip| !goes_on(tip)).collect::<Vec<_>>(), &rest)?;
+        found.retain(|id| !elsewhere.contains(id));
+    }
     let mut last = Vec::new();
     // The newest stands last.
     while let Some(id) = found.pop() {

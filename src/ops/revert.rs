@@ -27,7 +27,7 @@ use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::on_branch::{OnOne, ends_of_turn, pulled};
+use crate::ops::on_branch::{OnOne, ends_of_turn};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
@@ -122,13 +122,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         _ => Vec::new(),
     };
     let stays = |turn| format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too");
-    let mut warnings: Vec<String> = merged.into_iter().map(stays).collect();
-    for turn in turns.iter().filter(|_| pathspecs.is_empty()) {
-        for id in pulled(view, turn)? {
-            let (id, subject) = (id.to_hex_with_len(7), Objects::new(view.repo).commit_subject(id)?);
-            warnings.push(format!("commit {id} ({subject}) stays: turn {} brought it, and has not made it", turn.turn));
-        }
-    }
+    let warnings = merged.into_iter().map(stays).collect();
     Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, pathspecs) })
 }
 
@@ -364,6 +358,8 @@ struct Committed<'a> {
     turn: &'a Turn,
     after: ObjectId,
     before: ObjectId,
+    /// The last ones of those that it only brought: they stay.
+    pulled: Vec<ObjectId>,
     /// The files of which it cannot be told.
     unclear: Vec<BString>,
 }
@@ -416,24 +412,27 @@ impl<'a> Revert<'a, '_> {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
             check_on_top(&plan, &deltas, &present)?;
-            let unclear = committed.iter().filter(|it| !it.unclear.is_empty());
-            let told = unclear.map(|it| (it.turn, merged_with_others(it.turn, &it.unclear)));
-            match told.clone().next() {
-                Some((turn, told)) if plan.is_empty() => {
-                    let refusal = nothing(Op::Undo, &told);
-                    Err(Refusal {
-                        hints: self.own_commits(turn)?.into_iter().chain(refusal.hints).collect(),
-                        ..refusal
-                    }
-                    .into())
-                }
-                _ if plan.is_empty() => Err(self.is_out_already()?.into()),
-                _ => {
-                    told.for_each(|(_, told)| self.view.warn(told));
-                    Ok(plan)
-                }
+            if plan.is_empty() {
+                return Err(self.is_out_already(&committed)?.into());
             }
+            self.tell_of_others(&committed)?;
+            Ok(plan)
         })
+    }
+
+    /// Tells of what the turns brought, or have merged with what others did.
+    fn tell_of_others(&self, committed: &[Committed<'_>]) -> Result<()> {
+        for Committed { turn, pulled, unclear, .. } in committed {
+            for id in pulled {
+                let (id, subject) = (id.to_hex_with_len(7), Objects::new(self.view.repo).commit_subject(*id)?);
+                let turn = turn.turn;
+                self.view.warn(format!("commit {id} ({subject}) stays: turn {turn} brought it, and has not made it"));
+            }
+            if !unclear.is_empty() {
+                self.view.warn(merged_with_others(turn, unclear));
+            }
+        }
+        Ok(())
     }
 
     /// Tells of those of several pathspecs that match nothing of the turns.
@@ -453,7 +452,12 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.
-    fn is_out_already(&self) -> Result<Refusal> {
+    fn is_out_already(&self, committed: &[Committed<'_>]) -> Result<Refusal> {
+        if let Some(Committed { turn, unclear, .. }) = committed.iter().find(|it| !it.unclear.is_empty()) {
+            let mut refusal = nothing(Op::Undo, &merged_with_others(turn, unclear));
+            refusal.hints.splice(..0, self.own_commits(turn)?);
+            return Ok(refusal);
+        }
         let mut refusal = match self.turns {
             [Turn { made: Some(Made::Squash), turn, .. }] => {
                 nothing(Op::Undo, &format!("turn {turn} only made one commit of others"))
@@ -464,7 +468,7 @@ impl<'a> Revert<'a, '_> {
             if let Some(refusal) = self.is_elsewhere(turn)? {
                 return Ok(refusal);
             }
-            if !pulled(self.view, turn)?.is_empty() {
+            if committed.iter().any(|it| !it.pulled.is_empty()) {
                 refusal.hints.splice(..0, self.whole_merge(turn)?);
                 refusal.message = nothing(Op::Undo, "the turn only brought what others have made").message;
             }
@@ -482,10 +486,10 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// The commits of a turn that are taken back, in words.
-    fn taken_commits(&self, turn: &Turn) -> Result<String> {
+    fn taken_commits(&self, Committed { turn, pulled, .. }: &Committed<'_>) -> Result<String> {
         let commits = turn.commits.iter().filter(|commit| Some(commit.id) != turn.dirty_commit);
         let ids: Vec<ObjectId> = commits.map(|commit| commit.id).collect();
-        let stay = Objects::new(self.view.repo).reachable_from(&pulled(self.view, turn)?, &ids)?;
+        let stay = Objects::new(self.view.repo).reachable_from(pulled, &ids)?;
         let taken = ids.iter().filter(|id| !stay.contains(*id));
         Ok(taken.map(|id| format!("This takes back commit {id}.\n")).collect())
     }
@@ -553,7 +557,7 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let OnOne { ends: [start, after], committed: [was, now], unclear } =
+        let OnOne { ends: [start, after], committed: [was, now], pulled, unclear } =
             ends_of_turn(self.view, turn, [start, after])?;
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         delta.branches.clear();
@@ -563,7 +567,7 @@ impl<'a> Revert<'a, '_> {
         let before = self.without_users([&began, &before, &after], was, now)?;
         let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
         staged::note(self.view, self.capture, [(&after, &mut delta)].into_iter())?;
-        Ok((delta, Committed { turn, after: now, before, unclear }))
+        Ok((delta, Committed { turn, after: now, before, pulled, unclear }))
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
@@ -632,11 +636,11 @@ impl<'a> Revert<'a, '_> {
         let repo = self.view.repo;
         let mut tree = Objects::new(repo).head_tree(&plan.head.from)?;
         let mut overlaps = BTreeMap::new();
-        for Committed { turn, after, before, .. } in committed {
+        for one @ Committed { turn, after, before, .. } in committed {
             let next = Checkpoints::new(repo).merge_trees(tree, *after, *before, &mut overlaps, merge)?;
             if next != tree && overlaps.is_empty() {
                 repo.check_identity()?;
-                let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), self.taken_commits(turn)?);
+                let message = format!("Take out turn {}: {}\n\n{}", turn.turn, turn.title(), self.taken_commits(one)?);
                 let parents: Vec<_> = plan.head.to.commit.into_iter().collect();
                 let sign = self.view.sign()?;
                 plan.head.to.commit = Some(Objects::new(repo).make_commit(next, &parents, &message, sign)?);

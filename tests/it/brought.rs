@@ -329,6 +329,10 @@ fn where_a_worktrees_turn_was_merged_into_a_branch_without_turns_undo_says_whose
         let line = refusal["hints"][0].as_str().expect("a hint");
         repo.sh(line.split('\'').nth(1).expect("a line"));
         repo.assert_absent("own", "it leads there");
+        // Where a turn is undone here, that is what there is to say.
+        repo.agent("echo AGENT >own");
+        repo.undo();
+        repo.refuses(&["undo"], "nothing");
     }
 }
 
@@ -441,4 +445,24 @@ fn where_a_turn_changed_only_what_it_merged_the_hint_takes_out_its_later_commits
     let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
     repo.sh(line);
     assert_eq!(repo.sh("grep '[A-Z]' shared | sort"), "COLLEAGUE\nUSER");
+}
+
+/// What is staged is the turn's as undo looks, and is the user's as it is about to write.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn what_somebody_stages_while_undo_is_at_work_is_not_overwritten() {
+    let repo = Sandbox::new();
+    repo.commit("file", "one\n");
+    repo.turn(Mode::Ghost, "echo AGENT >file");
+    repo.git(["add", "file"]);
+    let stages = || {
+        repo.sh("git update-index --cacheinfo 100644,$(echo USER | git hash-object -w --stdin),file");
+    };
+    let mut command = repo.launched_command(crate::tracer::LAUNCH, &["undo"]);
+    let Ok(trace) = crate::tracer::interrupt_at_opening(&mut command, "/index.lock", 0, &stages) else {
+        return crate::sandbox::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+    };
+    assert_eq!(trace.code, Some(3), "{}", trace.stderr);
+    assert_eq!(repo.sh("git show :file; cat file"), "USER\nAGENT");
+    repo.assert_sound();
 }

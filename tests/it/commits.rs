@@ -1,6 +1,7 @@
 //! What a turn commits, what it leaves out, and what it records.
 
 use crate::sandbox::{Mode, Output, Sandbox, check_all};
+use crate::steps::hook;
 use serde_json::{Value, json};
 
 fn with(files: &[(&str, &str)]) -> Sandbox {
@@ -134,6 +135,13 @@ fn a_command_of_the_user_can_write_the_message() {
     repo.git(["config", "oxundo.messageCommand", "grep -c '^+two' | sed 's/^/lines: /'"]);
     repo.agent("echo two >>a.txt");
     assert_eq!(subjects(&repo)[0], "lines: 1", "it gets the diff on stdin and prints the message");
+    // A flag stands over the configuration, what an agent was asked does not.
+    repo.oxundo(["run", "-m", "given", "--", "sh", "-c", "echo two >>a.txt"]).success();
+    assert_eq!(subjects(&repo)[0], "given");
+    hook(&repo, "s", "UserPromptSubmit", &json!({"prompt": "asked"}));
+    repo.sh("echo two >>a.txt; echo two >>a.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    assert_eq!(subjects(&repo)[0], "lines: 2");
 }
 
 #[test]

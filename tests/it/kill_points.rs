@@ -196,6 +196,12 @@ fn parts() -> Vec<Operation> {
     let mut all = Vec::new();
     let done = user();
     done.turn(Mode::Commit, FIRST);
+    let staged = Sandbox::new();
+    staged.sh("echo edit >edit.txt; echo gone >gone.txt; git add -A; git commit -qm files; echo own >>README.txt; git stash -q");
+    staged.turn(Mode::Ghost, "echo more >>edit.txt; echo new >new.txt; rm gone.txt; git stash drop -q");
+    staged.git(["add", "-A"]);
+    all.push(travel("undo of what is staged of a ghost turn", staged.copy(), &["undo"], &["redo"], false));
+    all.push(travel("undo --only of what is staged", staged, &["undo", "--only", "1"], &["redo"], false));
     let exact = ["restore", "--exact", "1:before"];
     all.push(travel("restore --exact", done, &exact, &["undo"], true));
     let done = with_steps(Mode::Commit);

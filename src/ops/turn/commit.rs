@@ -495,10 +495,8 @@ fn commit_message(locked: &Locked<'_>, turn: &Turn, start: &Checkpoint, after: &
     let config = locked.config();
     // Of one that has a prompt the message is only its first line.
     let is_given = turn.message.is_some() && turn.prompt.is_none();
-    let written = Some(())
-        .filter(|()| !is_given)
-        .and_then(|()| config.message_command())
-        .and_then(|command| Checkpoints::new(locked.repo).written_message(&command, start, after));
+    let command = if is_given { None } else { config.message_command() };
+    let written = command.and_then(|command| Checkpoints::new(locked.repo).written_message(&command, start, after));
     // Of a prompt the record's message has no more than git may be told.
     let body = match (written, turn.message.as_deref().map(str::trim)) {
         (Some(written), _) => written,

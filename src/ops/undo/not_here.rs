@@ -3,12 +3,13 @@
 
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
+use crate::model::checkpoint::{Change, FileState};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
 use crate::ops::list::delta_of;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 
 /// Whether the files that a turn changed, which moved no ref, are all as they were at one of its ends.
 pub fn are_as_at(view: &View<'_>, turn: &Turn, end: Side) -> Result<bool> {
@@ -17,9 +18,11 @@ pub fn are_as_at(view: &View<'_>, turn: &Turn, end: Side) -> Result<bool> {
     }
     let files = delta_of(&view.timeline, turn)?.files;
     let (worktree, hash) = (Worktree::new(view.repo), view.repo.hash_kind());
-    let is_so = |path: &gix::bstr::BString, wanted| worktree.readable(path.as_bstr(), hash) == wanted;
-    let wanted = files.iter().map(|(path, change)| (path, if end == Side::Before { change.from } else { change.to }));
-    Ok(!files.is_empty() && wanted.into_iter().all(|(path, wanted)| is_so(path, wanted)))
+    let is_so = |(path, change): (&BString, &Change<Option<FileState>>)| {
+        let wanted = if end == Side::Before { change.from } else { change.to };
+        worktree.readable(path.as_bstr(), hash) == wanted
+    };
+    Ok(!files.is_empty() && files.iter().all(is_so))
 }
 
 /// What leads on where there is nothing to undo or redo.

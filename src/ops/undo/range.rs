@@ -332,6 +332,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         }
         if self.whole == 0
             && op == Op::Undo
+            && view.place()?.undone.is_empty()
             && let Some(refusal) = of_another_worktree(view)?
         {
             return Ok(refusal);
@@ -342,7 +343,7 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 "run 'oxundo run -- COMMAND' to make one, or 'oxundo init' to have an agent's prompts be turns",
             ));
         }
-        let refusal = nothing(
+        let mut refusal = nothing(
             op,
             &match (op, self.whole) {
                 (Op::Redo, 0) => "no turn is undone".to_owned(),
@@ -353,7 +354,6 @@ impl<'v, 'r> LineWalk<'v, 'r> {
                 (_, n) => format!("{here} has {n} turns, {wanted} were asked for"),
             },
         );
-        let mut refusal = refusal;
         if self.whole == 0 {
             refusal.hints.splice(..0, not_here::leading_on(view, op)?);
         }

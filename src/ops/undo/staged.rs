@@ -4,6 +4,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::objects::Objects;
+use crate::git::objects::tree::entry_mode;
 use crate::model::checkpoint::{Change, Checkpoint, FileState, IndexEntry};
 use crate::model::planner::TurnDelta;
 use crate::ops::view::View;
@@ -36,5 +37,5 @@ pub fn note<'t>(
 
 /// A file, as `git add` has it.
 fn as_staged(file: Option<FileState>) -> Vec<IndexEntry> {
-    file.map(|file| IndexEntry::plain(file.kind.index_mode(), file.id)).into_iter().collect()
+    file.map(|file| IndexEntry::plain(entry_mode(file.kind), file.id)).into_iter().collect()
 }
