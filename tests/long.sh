@@ -37,6 +37,11 @@ part "2 x 1000 random walks" property OXUNDO_CASES=1000
 part "500 histories that the user makes anew" anew::a_turn_is_done_where_its_work_is OXUNDO_CASES=500
 part "1000 random walks over lines of the user's" edits_of_other_lines OXUNDO_CASES=1000
 
+# Each protocol is a command that can be left out.
+for features in cli,acp cli,mcp; do
+    cargo clippy --locked --lib --bins --no-default-features --features "$features" -- -D warnings
+done
+
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in $(cargo +nightly fuzz list); do
         echo "== fuzz $target"

@@ -151,6 +151,12 @@ impl IndexState {
         self.special.get(path).is_some_and(is_marked) || self.sparse_directory(path.as_bstr()).is_some()
     }
 
+    /// The paths of which the sides of a merge are staged.
+    pub fn unmerged(&self) -> Vec<BString> {
+        let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
+        self.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect()
+    }
+
     /// The sparse directory that a path is in.
     pub fn sparse_directory<'a>(&self, path: &'a BStr) -> Option<&'a BStr> {
         if self.sparse.is_empty() { None } else { parents(path).find(|directory| self.sparse.contains(*directory)) }

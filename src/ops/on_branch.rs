@@ -20,6 +20,7 @@ use crate::model::checkpoint::{Checkpoint, Head};
 use crate::model::merge::Merge;
 use crate::model::pointers::{History, Pointers};
 use crate::model::turn::{CommitKind, Turn};
+use crate::ops::brought::Brought;
 use crate::ops::turn::checkouts::is_of_files;
 use crate::ops::turn::meanwhile::users_moves;
 use crate::ops::turn::states::pointers_at_beginning;
@@ -35,10 +36,8 @@ pub struct OnOne {
     pub ends: [Checkpoint; 2],
     /// The trees.
     pub committed: [ObjectId; 2],
-    /// The last commits of what the turn only brought.
-    pub pulled: Vec<ObjectId>,
-    /// The files of which cannot be told what the turn did to them.
-    pub unclear: Vec<BString>,
+    /// What the turn only brought.
+    pub brought: Brought,
 }
 
 /// The ends of a step on one branch, as [`ends_of_turn`] has a turn's.
@@ -82,7 +81,7 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     }
     let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty()) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
-        return Ok(OnOne { ends: [start, end], committed, pulled, unclear: Vec::new() });
+        return Ok(OnOne { ends: [start, end], committed, brought: Brought { commits: pulled, ..Brought::default() } });
     };
     let checkpoints = Checkpoints::new(view.repo);
     checkpoints.merging(|merge| {
@@ -110,12 +109,13 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         on_start.head = Head { commit: Some(from), ..on_end.head.clone() };
         left.sort_unstable();
         left.dedup();
-        Ok(OnOne { ends: [on_start, on_end], committed: [was, now], pulled, unclear: left })
+        let brought = Brought { commits: pulled, unclear: left, by: None };
+        Ok(OnOne { ends: [on_start, on_end], committed: [was, now], brought })
     })
 }
 
 /// The files that one tree has and the other has not: what overlaps may have another name in one of them.
-fn come_or_gone(view: &View<'_>, [from, to]: [ObjectId; 2]) -> Result<Vec<BString>> {
+pub fn come_or_gone(view: &View<'_>, [from, to]: [ObjectId; 2]) -> Result<Vec<BString>> {
     let changes = Objects::new(view.repo).tree_changes(from, to)?;
     Ok(changes.into_iter().filter(|(_, it)| it.from.is_none() || it.to.is_none()).map(|(path, _)| path).collect())
 }
@@ -276,20 +276,29 @@ fn led(
     tree: ObjectId,
     merge: &mut Merge<'_>,
 ) -> Result<(Checkpoint, Vec<BString>)> {
+    gained(view, state, [Objects::new(view.repo).head_tree(&state.head)?, tree], merge)
+}
+
+/// A state with what has led from one tree to another, and the paths of which it cannot be told.
+pub fn gained(
+    view: &View<'_>,
+    state: &Checkpoint,
+    [from, to]: [ObjectId; 2],
+    merge: &mut Merge<'_>,
+) -> Result<(Checkpoint, Vec<BString>)> {
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
-    let from = objects.head_tree(&state.head)?;
     let mut overlaps = BTreeMap::new();
-    let worktree = checkpoints.merge_trees(state.worktree, from, tree, &mut overlaps, merge)?;
+    let worktree = checkpoints.merge_trees(state.worktree, from, to, &mut overlaps, merge)?;
     // A submodule is in no worktree's tree, but in the index.
-    let changes = objects.tree_changes(from, tree)?;
+    let changes = objects.tree_changes(from, to)?;
     overlaps.retain(|path, _| changes.get(path).is_none_or(is_of_files));
-    let index = checkpoints.merge_trees(state.index.tree, from, tree, &mut overlaps, merge)?;
+    let index = checkpoints.merge_trees(state.index.tree, from, to, &mut overlaps, merge)?;
     let mut written = objects.tree_changes(state.worktree, worktree)?;
     written.retain(|_, change| is_of_files(change));
     let goal = Checkpoint { worktree, ..state.clone() };
-    let mut led = checkpoints.with_paths_of(state, &goal, written.keys())?;
+    let mut gained = checkpoints.with_paths_of(state, &goal, written.keys())?;
     let staged = objects.tree_changes(state.index.tree, index)?.into_iter();
     let staged = staged.map(|(path, change)| (path, plain_entry(change.to, false))).collect();
-    checkpoints.put_entries(&mut led.index, &staged)?;
-    Ok((led, overlaps.into_keys().collect()))
+    checkpoints.put_entries(&mut gained.index, &staged)?;
+    Ok((gained, overlaps.into_keys().collect()))
 }

@@ -9,10 +9,11 @@ use crate::git::index::Index;
 use crate::git::index::pathspec::ALL_BUT;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{in_quotes, quoted, sanitized, shell_word, unquoted};
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, IndexEntry, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, short_branch};
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -22,7 +23,9 @@ use crate::model::planner::{Present, TurnDelta, conflict, plan as planned};
 use crate::model::step::StepName;
 use crate::model::timeline::range_ends;
 use crate::model::turn::{CommitKind, Made, Turn, listed};
+use crate::ops::brought::Brought;
 use crate::ops::brought_back::{next_in, taken_again};
+use crate::ops::concluded;
 use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
@@ -45,9 +48,6 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-
-/// So many files are named in a warning.
-const NAMED: usize = 5;
 
 /// In how many turns is looked for those that were merged.
 const MOST_MERGED: usize = 64;
@@ -358,10 +358,10 @@ struct Committed<'a> {
     turn: &'a Turn,
     after: ObjectId,
     before: ObjectId,
-    /// The last ones of those that it only brought: they stay.
-    pulled: Vec<ObjectId>,
-    /// The files of which it cannot be told.
-    unclear: Vec<BString>,
+    /// What it only brought: that stays.
+    brought: Brought,
+    /// The branches that it has moved, from where they are with it.
+    branches: BTreeMap<String, Change<Option<ObjectId>>>,
 }
 
 impl<'a> Revert<'a, '_> {
@@ -411,6 +411,7 @@ impl<'a> Revert<'a, '_> {
         checkpoints.merging(|merge| {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
+            plan.branches.extend(self.only_there(&committed)?);
             check_on_top(&plan, &deltas, &present)?;
             if plan.is_empty() {
                 return Err(self.is_out_already(&committed)?.into());
@@ -422,15 +423,8 @@ impl<'a> Revert<'a, '_> {
 
     /// Tells of what the turns brought, or have merged with what others did.
     fn tell_of_others(&self, committed: &[Committed<'_>]) -> Result<()> {
-        for Committed { turn, pulled, unclear, .. } in committed {
-            for id in pulled {
-                let (id, subject) = (id.to_hex_with_len(7), Objects::new(self.view.repo).commit_subject(*id)?);
-                let turn = turn.turn;
-                self.view.warn(format!("commit {id} ({subject}) stays: turn {turn} brought it, and has not made it"));
-            }
-            if !unclear.is_empty() {
-                self.view.warn(merged_with_others(turn, unclear));
-            }
+        for Committed { turn, brought, .. } in committed {
+            brought.told(self.view, turn)?.into_iter().for_each(|told| self.view.warn(told));
         }
         Ok(())
     }
@@ -453,10 +447,12 @@ impl<'a> Revert<'a, '_> {
 
     /// The refusal where nothing of the turns is left, as where the user has reverted them with git; the turn below is next then.
     fn is_out_already(&self, committed: &[Committed<'_>]) -> Result<Refusal> {
-        if let Some(Committed { turn, unclear, .. }) = committed.iter().find(|it| !it.unclear.is_empty()) {
-            let mut refusal = nothing(Op::Undo, &merged_with_others(turn, unclear));
-            refusal.hints.splice(..0, self.own_commits(turn)?);
-            return Ok(refusal);
+        for Committed { turn, brought, .. } in committed {
+            if let Some(told) = brought.told_of_unclear(turn) {
+                let mut refusal = nothing(Op::Undo, &told);
+                refusal.hints.splice(..0, self.own_commits(turn)?.or(whole_merge(brought.by)));
+                return Ok(refusal);
+            }
         }
         let mut refusal = match self.turns {
             [Turn { made: Some(Made::Squash), turn, .. }] => {
@@ -468,8 +464,8 @@ impl<'a> Revert<'a, '_> {
             if let Some(refusal) = self.is_elsewhere(turn)? {
                 return Ok(refusal);
             }
-            if committed.iter().any(|it| !it.pulled.is_empty()) {
-                refusal.hints.splice(..0, self.whole_merge(turn)?);
+            if let Some(it) = committed.iter().find(|it| !it.brought.commits.is_empty()) {
+                refusal.hints.splice(..0, whole_merge(it.brought.by.or(self.last_merge(turn)?)));
                 refusal.message = nothing(Op::Undo, "the turn only brought what others have made").message;
             }
             if let Some(line) = taken_again(self.view, turn)? {
@@ -486,10 +482,10 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// The commits of a turn that are taken back, in words.
-    fn taken_commits(&self, Committed { turn, pulled, .. }: &Committed<'_>) -> Result<String> {
+    fn taken_commits(&self, Committed { turn, brought, .. }: &Committed<'_>) -> Result<String> {
         let commits = turn.commits.iter().filter(|commit| Some(commit.id) != turn.dirty_commit);
         let ids: Vec<ObjectId> = commits.map(|commit| commit.id).collect();
-        let stay = Objects::new(self.view.repo).reachable_from(pulled, &ids)?;
+        let stay = Objects::new(self.view.repo).reachable_from(&brought.commits, &ids)?;
         let taken = ids.iter().filter(|id| !stay.contains(*id));
         Ok(taken.map(|id| format!("This takes back commit {id}.\n")).collect())
     }
@@ -508,15 +504,12 @@ impl<'a> Revert<'a, '_> {
         Ok((has_merged && !own.is_empty() && !self.view.is_dirty()?).then_some(line))
     }
 
-    /// The line that takes out what a turn merged, too.
-    fn whole_merge(&self, turn: &Turn) -> Result<Option<String>> {
+    /// The last merge that a turn has made.
+    fn last_merge(&self, turn: &Turn) -> Result<Option<ObjectId>> {
         let objects = Objects::new(self.view.repo);
         for commit in turn.commits.iter().rev().filter(|commit| commit.kind == CommitKind::Agent) {
             if objects.parents(commit.id)?.len() == 2 {
-                let id = commit.id.to_hex_with_len(10);
-                return Ok(Some(format!(
-                    "run 'git revert -m 1 --no-edit {id}' to take out all that it merged, others' work too"
-                )));
+                return Ok(Some(commit.id));
             }
         }
         Ok(None)
@@ -557,17 +550,20 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let OnOne { ends: [start, after], committed: [was, now], pulled, unclear } =
+        let mut after = after;
+        let concluded = concluded::leave_out(self.view, [&mut start, &mut after], self.view.head.commit)?;
+        let OnOne { ends: [start, after], committed: [was, now], mut brought } =
             ends_of_turn(self.view, turn, [start, after])?;
+        brought.add(concluded);
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
-        delta.branches.clear();
+        let branches = std::mem::take(&mut delta.branches);
         delta.symbolic.clear();
         (delta.head, delta.operation) = (None, None);
         let within = start.operation.clone();
         let before = self.without_users([&began, &before, &after], was, now)?;
         let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
         staged::note(self.view, self.capture, [(&after, &mut delta)].into_iter())?;
-        Ok((delta, Committed { turn, after: now, before, pulled, unclear }))
+        Ok((delta, Committed { turn, after: now, before, brought, branches }))
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
@@ -660,6 +656,34 @@ impl<'a> Revert<'a, '_> {
         Ok(())
     }
 
+    /// Brings back the branches that the turns have deleted where nothing else has their commits by now: what they held may have come
+    /// with a commit that is taken out, as by a squash or a rebase.
+    fn only_there(&self, committed: &[Committed<'_>]) -> Result<Vec<BranchMove>> {
+        let (mut deleted, mut were) = (BTreeSet::new(), BTreeMap::new());
+        // The oldest turn says last where a branch was.
+        for (name, change) in committed.iter().flat_map(|it| &it.branches) {
+            deleted.extend(change.from.is_none().then_some(name));
+            were.insert(name, change.to);
+        }
+        if deleted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (objects, refs) = (Objects::new(self.view.repo), Refs::new(self.view.repo));
+        let branches = refs.branches()?;
+        let tips = branches.values().copied().chain(self.view.head.commit).chain(refs.tips_beside()?);
+        let is_free = |name: &str| {
+            let is_in = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+            !branches.keys().any(|other| other == name || is_in(name, other) || is_in(other, name))
+        };
+        let were = were.into_iter().filter(|(name, _)| deleted.contains(name) && is_free(name));
+        let were = were.filter_map(|(name, id)| Some((name, id.filter(|id| objects.has_commit(*id))?)));
+        let lost: Vec<(&String, ObjectId)> = were.collect();
+        let ids: Vec<ObjectId> = lost.iter().map(|(_, id)| *id).collect();
+        let held = objects.reachable_from(&tips.collect::<Vec<_>>(), &ids)?;
+        let lost = lost.into_iter().filter(|(_, id)| !held.contains(id));
+        Ok(lost.map(|(name, id)| BranchMove { name: name.clone(), from: None, to: Some(id) }).collect())
+    }
+
     /// The line by which git takes out what the user has made of the turn's commit, as they put it together with what others did.
     fn reverting_copy(&self) -> Result<Option<String>> {
         let [turn] = self.turns else { return Ok(None) };
@@ -711,7 +735,7 @@ impl<'a> Revert<'a, '_> {
 /// A state in the middle of a merge, or the like, that the user began within the turn, as it is when that is ended: what did not go
 /// together is as somebody has put it together, and what they had staged stays.
 fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> Result<Checkpoint> {
-    let mut ended = Checkpoints::new(repo).with_all_of_paths(state, after, &unmerged(state))?;
+    let mut ended = Checkpoints::new(repo).with_all_of_paths(state, after, &state.index.unmerged())?;
     ended.operation = Operation::default();
     Ok(ended)
 }
@@ -721,7 +745,7 @@ fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> 
 fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpoint> {
     let objects = Objects::new(repo);
     let head = objects.head_tree(&state.head)?;
-    let unmerged = unmerged(&state);
+    let unmerged = state.index.unmerged();
     let (mut staged, mut files) = (Vec::new(), Vec::new());
     for path in objects.changed_paths(head, state.index.tree)?.into_iter().chain(unmerged.iter().cloned()) {
         let committed = objects.tree_entry(head, path.as_bstr())?;
@@ -739,19 +763,10 @@ fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpo
     Ok(state)
 }
 
-/// The paths of which the sides of a merge are staged.
-fn unmerged(state: &Checkpoint) -> Vec<BString> {
-    let is_unmerged = |entries: &Vec<IndexEntry>| entries.iter().any(|entry| entry.stage > 0);
-    state.index.special.iter().filter(|(_, entries)| is_unmerged(entries)).map(|(path, _)| path.clone()).collect()
-}
-
-/// What is said of files of which cannot be told what the turn did to them.
-fn merged_with_others(turn: &Turn, unclear: &[BString]) -> String {
-    let mut paths: Vec<String> = unclear.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
-    if let more @ 1.. = unclear.len().saturating_sub(NAMED) {
-        paths.push(format!("{more} more"));
-    }
-    format!("what turn {} did to {} stays: it has merged it with what others did", turn.turn, paths.join(", "))
+/// The line that takes out all of a merge.
+fn whole_merge(merge: Option<ObjectId>) -> Option<String> {
+    let line = |id: ObjectId| format!("run 'git revert -m 1 --no-edit {}'", id.to_hex_with_len(10));
+    merge.map(|id| format!("{} to take out all that it merged, others' work too", line(id)))
 }
 
 /// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.

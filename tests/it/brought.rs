@@ -85,6 +85,117 @@ fn what_a_turn_pulled_stays_where_it_is_taken_out() {
     });
 }
 
+/// What a turn leaves in the middle of a merge, by what that is concluded, and the numbers of the turns until then.
+const CONCLUDED: &[(&str, &str, &str)] = &[
+    ("the user resolved the conflict", "git merge -q origin/main", "echo BOTH >>shared; git commit -qam merged"),
+    (
+        "the user took theirs",
+        "git merge -q origin/main",
+        "git checkout -q --theirs shared; git add shared; GIT_EDITOR=true git merge --continue >../said",
+    ),
+    (
+        "nothing overlapped",
+        "git merge -q --no-commit -s ours origin/main; git checkout -q origin/main theirs",
+        "git commit -qm merged",
+    ),
+    ("pulled", "git pull -q --no-rebase", "git add -A; git commit -qm merged"),
+];
+
+#[test]
+fn what_came_by_a_merge_that_the_user_has_concluded_stays() {
+    check_all(CONCLUDED.iter().map(|(name, script, by)| ((*name).to_owned(), (*script, *by))), |(script, by)| {
+        in_both_modes(|mode| {
+            for args in [
+                &["undo"][..],
+                &["undo", "--revert"],
+                &["undo", "--only", "1"],
+                &["undo", "--", "README.txt", "theirs"],
+            ] {
+                let repo = team();
+                repo.sh("echo MINE >>shared; git commit -qam mine");
+                repo.turn(
+                    mode,
+                    &format!("git fetch -q; {script} >../said 2>&1 || :; sed -i '1s/^/AGENT /' README.txt"),
+                );
+                // What is not the merge's stays out of its commit, as where the user takes the files one by one.
+                repo.sh(&format!(
+                    "cp README.txt ../agents; git show HEAD:README.txt >README.txt; {by}; cp ../agents README.txt"
+                ));
+                let before = repo.state();
+                let output = repo.oxundo(args);
+                output.success();
+                if args.len() < 3 || args[1] == "--only" {
+                    output.warns("(colleague) stays: turn 1 brought it, and has not made it");
+                }
+                assert_eq!(repo.sh("grep -rl --exclude-dir=.git AGENT . || :"), "", "what it made is out");
+                assert_eq!(repo.sh("git status --porcelain"), "", "all else is as it was committed");
+                repo.redo();
+                repo.state().assert_is(&before, "brought back");
+                repo.assert_sound();
+            }
+        });
+    });
+}
+
+/// Of a turn that did nothing but begin the merge nothing is left to take out. The turn below can be undone all the same.
+#[test]
+fn a_turn_that_only_began_a_merge_is_passed_over_by_undo() {
+    let repo = team();
+    repo.sh("echo MINE >>shared; git commit -qam mine");
+    repo.turn(Mode::Ghost, "echo AGENT >own");
+    repo.turn(Mode::Ghost, "git pull -q --no-rebase >../said 2>&1 || :");
+    repo.sh("git checkout -q --theirs shared; git add shared; git commit -qm merged");
+    let refusal = repo.refuses(&["undo", "--revert"], "nothing");
+    let line = refusal["hints"][0].as_str().and_then(|hint| hint.split('\'').nth(1)).expect("a line");
+    assert!(line.starts_with("git revert -m 1 --no-edit "), "{line}");
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("(colleague) stays: turn 2 brought it, and has not made it");
+    assert_eq!(repo.sh("git status --porcelain"), "?? own");
+    repo.undo();
+    assert_eq!(repo.sh("git status --porcelain"), "");
+    assert_eq!(repo.sh("git show origin/main:shared"), repo.sh("cat shared"));
+}
+
+/// Where a turn has put the user's own work together with another branch and deleted theirs, that is the only one that has it.
+#[test]
+fn the_users_branch_that_a_turn_took_into_its_own_commit_comes_back_with_the_turn_taken_out() {
+    let cases = [
+        ("squashed", "git merge -q --squash topic; git commit -qm squashed; git branch -qD topic"),
+        (
+            "rebased",
+            "git switch -q topic; git rebase -q main; git switch -q main; git merge -q topic; git branch -qd topic",
+        ),
+        ("picked", "git cherry-pick topic >../said; git branch -qD topic"),
+    ];
+    check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
+        for args in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
+            let repo = Sandbox::new();
+            repo.sh("git switch -qc topic; echo USER >users; git add users; git commit -qm topic; git switch -q main
+                     echo other >other; git add other; git commit -qm other");
+            repo.agent(script);
+            let before = repo.state();
+            repo.oxundo(args).success();
+            repo.assert_absent("users", "it is out");
+            assert_eq!(repo.sh("git show topic:users"), "USER");
+            repo.redo();
+            repo.state().assert_is(&before, "brought back");
+            repo.assert_sound();
+        }
+    });
+}
+
+/// A branch of the turns' own does not come back.
+#[test]
+fn a_branch_that_one_turn_made_and_the_next_one_deleted_stays_away() {
+    let repo = Sandbox::new();
+    repo.agent("git switch -qc topic; echo AGENT >agents; git add agents; git commit -qm topic; git switch -q main");
+    repo.agent("git merge -q --squash topic; git commit -qm squashed; git branch -qD topic");
+    repo.oxundo(["undo", "--revert", "--steps", "2"]).success();
+    repo.assert_absent("agents", "it is out");
+    assert_eq!(repo.sh("git branch --format='%(refname:short)'"), "main");
+}
+
 #[test]
 fn a_turn_that_only_pulled_has_nothing_to_take_out() {
     in_both_modes(|mode| {

@@ -17,7 +17,9 @@ use crate::model::place::base_of;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, putting_back};
 use crate::model::turn::Turn;
+use crate::ops::brought::Brought;
 use crate::ops::called::{Renamed, Tips, called_now, known_by, was_at};
+use crate::ops::concluded;
 use crate::ops::switching;
 use crate::ops::turn::branches::is_owned;
 use crate::ops::turn::goal_with_dirty_commit;
@@ -74,6 +76,8 @@ pub struct Way {
     pub renamed: Vec<Renamed>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// What turns brought by merges that others have concluded, and the turns: it stays.
+    pub brought: Vec<(u64, Brought)>,
     /// Whether it moves such branches too, as it was asked.
     pub with_all: bool,
     /// Those of them on which HEAD was, and which another tool owns.
@@ -129,6 +133,8 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
+            let brought = concluded::leave_out(view, [&mut before, &mut after], head.commit)?;
+            legs.brought.extend(Some((turn.turn, brought)).filter(|(_, it)| !it.commits.is_empty()));
             legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &reached))?;
             if range.direction(at) == Direction::Forward {
                 take_renamed(&mut before, &after, &head, &reached.there);

@@ -157,6 +157,11 @@ impl PlannedUndo {
             view.warn(format!("'{name}' moved during turn {turn}, and stays: it is another tool's branch"));
         }
         let back = &self.range.turns[..self.range.back];
+        for (number, brought) in &self.prepared.brought {
+            let turn = back.iter().find(|turn| turn.turn == *number);
+            let told = turn.and_then(|turn| brought.told(view, turn).ok());
+            told.unwrap_or_default().into_iter().for_each(|told| view.warn(told));
+        }
         warn_of_both(view, back.iter(), self.plan());
         warn_of_overwritten(view, back.iter(), self.plan());
         warn_of_changed(view, back.iter(), self.plan());

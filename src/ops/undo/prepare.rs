@@ -13,6 +13,7 @@ use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
 use crate::model::turn::CommitKind;
+use crate::ops::brought::Brought;
 use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
@@ -48,6 +49,8 @@ pub struct Prepared {
     pub users: BTreeSet<(BString, ObjectId)>,
     /// The branches that others have moved during a turn, and the turn: they stay.
     pub beside: BTreeMap<String, u64>,
+    /// What turns brought by merges that others have concluded, and the turns: it stays.
+    pub brought: Vec<(u64, Brought)>,
     /// Whether it moves such branches too.
     pub with_all: bool,
     /// Those of them on which HEAD was, and which another tool owns.
@@ -60,7 +63,7 @@ impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another } =
+        let Way { legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another, brought } =
             Way::of(view, range, refs, &capture.checkpoint)?;
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
@@ -138,7 +141,7 @@ impl Prepared {
         capture.opened.close();
         let users = plan.replaced(|path, id| is_of_turns(&deltas, path, id));
         let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
-        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, with_all, owned, stays })
+        Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, brought, with_all, owned, stays })
     }
 }
 

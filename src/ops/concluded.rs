@@ -1,0 +1,57 @@
+//! A merge that a turn left in progress and that somebody has concluded since, by a commit of their own. What it brought is in HEAD's
+//! history by that, and what did not go together is as they have put it together: neither is the turn's any more.
+//!
+//! ```text
+//!              the agent begins a merge of theirs, and edits g
+//! ends         h of main        f with both sides in it, g, n of theirs
+//! concluded    m of main        f as the user has it, g, n of theirs: only g is the turn's
+//! ```
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::objects::Objects;
+use crate::model::checkpoint::Checkpoint;
+use crate::ops::brought::Brought;
+use crate::ops::on_branch::{come_or_gone, gained};
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::ObjectId;
+
+/// Leaves it out of what a turn did, where HEAD has come to this commit: it is there at the beginning, too.
+pub fn leave_out(view: &View<'_>, [before, after]: [&mut Checkpoint; 2], head: Option<ObjectId>) -> Result<Brought> {
+    let objects = Objects::new(view.repo);
+    let commits = if before.operation.is_under_way() { Vec::new() } else { objects.merged_by(&after.operation)? };
+    let (Some(head), Some(tip), false) = (head, after.head.commit, commits.is_empty()) else {
+        return Ok(Brought::default());
+    };
+    for id in &commits {
+        if !objects.is_ancestor(*id, head)? || objects.is_ancestor(*id, tip)? {
+            return Ok(Brought::default());
+        }
+    }
+    let checkpoints = Checkpoints::new(view.repo);
+    let (mut start, mut unclear) = (before.clone(), after.index.unmerged());
+    checkpoints.merging(|merge| {
+        for id in &commits {
+            let base = before.head.commit.map(|from| objects.merge_base(from, *id)).transpose()?.flatten();
+            let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
+            let (with, overlaps) = gained(view, &start, [base, objects.commit_tree(*id)?], merge)?;
+            start = with;
+            unclear.extend(overlaps);
+        }
+        Ok(())
+    })?;
+    if !unclear.is_empty() {
+        unclear.extend(come_or_gone(view, [before.worktree, after.worktree])?);
+    }
+    unclear.sort_unstable();
+    unclear.dedup();
+    *before = checkpoints.with_all_of_paths(&start, after, &unclear)?;
+    before.operation.clone_from(&after.operation);
+    let mut by = None;
+    for id in objects.commits_between(&[tip], head)? {
+        if objects.parents(id)?.split_first().is_some_and(|(first, others)| *first == tip && others == commits) {
+            by = Some(id);
+        }
+    }
+    Ok(Brought { commits, unclear, by })
+}
