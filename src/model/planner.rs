@@ -401,7 +401,9 @@ impl Planner<'_, '_> {
                 None if self.is_reached(path, now, change, remembered.as_ref()) => now,
                 None => self.file(path, now, change, remembered.as_ref())?,
             };
-            if (now, next) != (change.from, change.to) && !(forget && remembered.is_some()) {
+            let is_as_ever =
+                (now, next) == (change.from, change.to) || self.is_back(now, change, remembered.as_ref(), turn);
+            if !(is_as_ever || forget && remembered.is_some()) {
                 way_back.files.push(FileMove { path: path.clone(), from: next, to: now });
             }
             self.files.insert(path.clone(), next);
@@ -412,6 +414,19 @@ impl Planner<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a file of a turn that moved no ref was away as that was undone, as in the stash, and is here again: then it is the
+    /// turn's as ever.
+    fn is_back(
+        &self,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+        remembered: Option<&Change<Option<FileState>>>,
+        turn: &TurnDelta,
+    ) -> bool {
+        let was_away = remembered.is_some_and(|was| [was.from, was.to] == [change.from; 2]);
+        self.op == Op::Redo && turn.delta.head.is_none() && was_away && now == change.to
     }
 
     /// Whether a file stays as it is, since that is where the walk leads to.

@@ -380,11 +380,36 @@ fn a_ghost_turn_whose_work_was_away_as_it_was_undone_is_taken_out_once_it_is_bac
         repo.oxundo(["undo"]).warns("the files of turn 1 are not here: 'oxundo restore 1' brings them back");
         repo.sh(back);
         let refusal = repo.refuses(&["undo"], "nothing");
-        let line = "run 'oxundo redo && oxundo undo' to take out turn 1, of which the files are here again";
+        let line = "run 'oxundo redo && oxundo undo' to take out turn 1, of which files are here again";
         assert_eq!(refusal["hints"][0], line);
         let there = repo.state();
         repo.redo();
         repo.state().assert_is(&there, "it is here");
+        repo.undo();
+        assert_eq!(repo.files(), begun, "taken out");
+        repo.redo();
+        repo.state().assert_is(&there, "and brought back");
+    });
+}
+
+/// Where only a part was away, the rest was taken out, and all of it comes back.
+#[test]
+fn the_part_of_a_ghost_turn_that_was_away_as_it_was_undone_is_taken_out_once_it_is_back() {
+    let parts = [("a change", "README.txt"), ("a new file", "new"), ("what is gone", "gone")];
+    check_all(parts.map(|(name, path)| (name.to_owned(), path)), |path| {
+        let repo = Sandbox::new();
+        repo.commit("gone", "USER");
+        let begun = repo.files();
+        repo.turn(Mode::Ghost, "echo AGENT >>README.txt; echo AGENT >new; echo AGENT >other; rm gone");
+        repo.sh(&format!("git stash push -qu -- {path}"));
+        repo.undo();
+        assert_eq!(repo.files(), begun, "the rest is out");
+        repo.sh("git stash pop -q");
+        let refusal = repo.refuses(&["undo"], "nothing");
+        let line = "run 'oxundo redo && oxundo undo' to take out turn 1, of which files are here again";
+        assert_eq!(refusal["hints"][0], line);
+        repo.redo();
+        let there = repo.state();
         repo.undo();
         assert_eq!(repo.files(), begun, "taken out");
         repo.redo();

@@ -25,6 +25,21 @@ pub fn are_as_at(view: &View<'_>, turn: &Turn, end: Side) -> Result<bool> {
     Ok(!files.is_empty() && files.iter().all(is_so))
 }
 
+/// Whether a file of a turn, of which another part was here as that was undone, has come back since.
+fn is_one_back(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    let returns = view.timeline.return_state(turn.turn)?;
+    if returns.files.iter().all(|file| file.from != file.to) || view.timeline.node(turn.turn)?.moved() {
+        return Ok(false);
+    }
+    let files = delta_of(&view.timeline, turn)?.files;
+    let (worktree, hash) = (Worktree::new(view.repo), view.repo.hash_kind());
+    let is_back = |(path, change): (&BString, &Change<Option<FileState>>)| {
+        returns.file(path) == Some(Change::new(change.from, change.from))
+            && worktree.readable(path.as_bstr(), hash) == change.to
+    };
+    Ok(files.iter().any(is_back))
+}
+
 /// What leads on where there is nothing to undo or redo.
 pub fn leading_on(view: &View<'_>, op: Op) -> Result<Option<String>> {
     let place = view.place()?;
@@ -33,13 +48,14 @@ pub fn leading_on(view: &View<'_>, op: Op) -> Result<Option<String>> {
         _ => (place.top, Side::Before),
     };
     let Some(turn) = next.map(|next| view.timeline.require_turn(next)).transpose()? else { return Ok(None) };
-    if !are_as_at(view, &turn, end)? {
+    let is_told = are_as_at(view, &turn, end)? || op == Op::Undo && is_one_back(view, &turn)?;
+    if !is_told {
         return Ok(None);
     }
     let number = turn.turn;
     Ok(Some(match op {
         Op::Undo => {
-            format!("run 'oxundo redo && oxundo undo' to take out turn {number}, of which the files are here again")
+            format!("run 'oxundo redo && oxundo undo' to take out turn {number}, of which files are here again")
         }
         _ => format!(
             "run 'oxundo restore {number}' to have the files of turn {number} again, which is done and not here"
