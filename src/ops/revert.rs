@@ -109,7 +109,8 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let capture = seen.map_or_else(|| view.present(), Ok)?;
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
-    let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which))?;
+    let plan = revert.plan(pathspecs).map_err(|error| revert.with_later_turns(error, which));
+    let plan = plan.map_err(|error| revert.in_the_middle_of_its(error))?;
     if !which.later_stay() && edits != Edits::Overwrite {
         for turn in &turns {
             check_apart(turn, changed_files(&plan), BOTH)?;
@@ -694,6 +695,27 @@ impl<'a> Revert<'a, '_> {
         }
         let id = copy.to_hex_with_len(10);
         Ok(Some(format!("run 'git revert --no-edit {id}' to take out the commit that it has become")))
+    }
+
+    /// The refusal where git is in the middle of what one of the turns has left: undo takes that back with all that the turn did.
+    fn in_the_middle_of_its(&self, error: anyhow::Error) -> anyhow::Error {
+        let mut refusal = match error.downcast::<Refusal>() {
+            Ok(refusal) if refusal.code == Code::InProgress => refusal,
+            Ok(refusal) => return refusal.into(),
+            Err(error) => return error,
+        };
+        let now = &self.capture.checkpoint.operation;
+        let has_left = |turn: &&Turn| {
+            let end = self.view.timeline.checkpoint(turn.turn, Side::After);
+            now.is_under_way() && end.is_ok_and(|end| end.operation == *now)
+        };
+        if let Some(turn) = self.turns.iter().find(has_left) {
+            refusal.message = format!("turn {} left a {} in progress, and it is so still", turn.turn, now.word());
+            let is_last = self.view.top().is_ok_and(|top| top == Some(turn.turn));
+            let line = || "run 'oxundo undo' to take it back with all that the turn did".to_owned();
+            refusal.hints.splice(..0, is_last.then(line));
+        }
+        refusal.into()
     }
 
     /// A conflict, with the later turn that changed each path.

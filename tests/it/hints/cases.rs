@@ -565,6 +565,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     case("a … is in progress that turn … did not begin", "git bisect start -q", "oxundo undo", "! test -e two"),
     case(
+        "turn … left a … in progress, and it is so still",
+        "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
+         turn 'git merge -q o || true'",
+        "oxundo undo --only 3",
+        "! test -e .git/MERGE_HEAD",
+    ),
+    case(
         "the … in progress is not as it was …",
         "git switch -qc o HEAD~1; echo x >two; git add two; git commit -qm x; git switch -q main
          turn 'git merge -q o || true'; echo more >>.git/MERGE_MSG",
