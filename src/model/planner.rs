@@ -141,6 +141,11 @@ impl TurnDelta {
         self.delta.operation.as_ref().map_or(&self.within, |change| &change.to)
     }
 
+    /// Whether a conflict that the turn left is no operation's: what a stash entry had and what was there did not go together.
+    fn is_left_by_stash(&self) -> bool {
+        !self.delta.operation.as_ref().map_or(&self.within, |change| &change.from).is_under_way()
+    }
+
     /// Leaves the refs where they are.
     pub fn leave_refs(&mut self) {
         self.delta.branches.clear();
@@ -148,6 +153,9 @@ impl TurnDelta {
         (self.delta.head, self.delta.stash, self.delta.operation) = (None, None, None);
     }
 }
+
+/// The stage of what is merged into what was there.
+const THEIRS: u8 = 3;
 
 /// Plans a walk over turns, in walking order.
 pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge: &mut Merge<'_>) -> Result<Plan> {
@@ -637,7 +645,7 @@ impl Planner<'_, '_> {
     ) -> bool {
         let is_known = remembered.is_some_and(|remembered| remembered.from == now);
         let entries = turn.delta.index.get(path);
-        let is_side = |now: FileState| entries.is_some_and(|change| is_given_up(now.id, change));
+        let is_side = |now: FileState| entries.is_some_and(|change| is_given_up(now.id, change, turn));
         self.edits == Edits::Merge && !is_known && now.is_some_and(is_side)
     }
 
@@ -682,7 +690,7 @@ impl Planner<'_, '_> {
         if now.is_empty() && self.present.taken_out.contains(path) {
             return Ok(Vec::new());
         }
-        if now.iter().all(|entry| is_given_up(entry.id, change)) && !now.is_empty() {
+        if now.iter().all(|entry| is_given_up(entry.id, change, turn)) && !now.is_empty() {
             return Ok(change.to.clone());
         }
         if let Some(next) = self.without_unstaged(path, now, change, turn.delta.files.get(path))? {
@@ -1091,9 +1099,10 @@ fn resolved<T: PartialEq + Clone>(
     exact.map(|remembered| remembered.to.clone()).or_else(|| resolve_trivially(now, change))
 }
 
-/// Whether a content is one side of a conflict that a turn left.
-fn is_given_up(content: ObjectId, change: &Change<Vec<IndexEntry>>) -> bool {
-    change.from.iter().any(|entry| entry.stage > 0 && entry.id == content)
+/// Whether a content is one side of a conflict that a turn left. What a stash entry had may be nowhere else by now.
+fn is_given_up(content: ObjectId, change: &Change<Vec<IndexEntry>>, turn: &TurnDelta) -> bool {
+    let is_kept = |stage: u8| stage != THEIRS || !turn.is_left_by_stash();
+    change.from.iter().any(|entry| entry.stage > 0 && entry.id == content && is_kept(entry.stage))
 }
 
 /// What goes as a whole, with its state, but for that in which the plan itself changes something.

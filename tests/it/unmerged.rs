@@ -71,6 +71,23 @@ fn what_the_user_gives_up_of_an_agents_conflict_is_no_edit_and_redo_has_it() {
     });
 }
 
+/// The user takes what their stash entry had, and drops that: there is no other copy.
+#[test]
+fn what_the_user_takes_of_their_dropped_stash_is_an_edit() {
+    in_both_modes(|mode| {
+        let repo = stashed();
+        repo.sh("echo other >a.txt; git commit -qm other a.txt");
+        repo.turn(mode, "git stash pop -q >/dev/null 2>&1 || :");
+        repo.sh("git checkout -q --theirs a.txt; git add a.txt; git stash drop -q");
+        let before = repo.state();
+        repo.refuses(&["undo"], "conflict");
+        repo.state().assert_is(&before, "refused");
+        repo.sh("git checkout -q HEAD -- a.txt");
+        repo.undo();
+        assert_eq!(repo.sh("cat a.txt"), "other");
+    });
+}
+
 #[test]
 fn what_the_user_makes_of_an_agents_conflict_is_theirs_and_the_hint_leads_on() {
     in_both_modes(|mode| {
