@@ -1,5 +1,6 @@
 //! Objects: trees, blobs and commits, and what history says of them.
 
+mod age;
 pub mod alike;
 mod beyond;
 pub mod blob;

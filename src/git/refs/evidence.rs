@@ -75,6 +75,8 @@ pub struct Began {
     pub time: i64,
     /// How long HEAD's reflog was then, where that is known.
     pub head_log: Option<u64>,
+    /// A time at which all that it does was still to be written, in nanoseconds since 1970, where there is one.
+    pub written: Option<u64>,
 }
 
 /// What tells of a reflog that its branch was somewhere.
@@ -96,7 +98,8 @@ impl Was<'_> {
 impl Began {
     /// When a turn did.
     pub fn of(turn: &Turn) -> Self {
-        Self { time: parse_rfc3339(&turn.began_at).unwrap_or_default(), head_log: turn.head_log }
+        let time = parse_rfc3339(&turn.began_at).unwrap_or_default();
+        Self { time, head_log: turn.head_log, written: turn.began }
     }
 }
 
@@ -213,12 +216,17 @@ impl Refs<'_> {
         last(&self.log_of(name)).is_some_and(|last| last.said.starts_with(OWN))
     }
 
-    /// Which of these commits came from another repository, or were there before: they are in what is known of one, and HEAD's reflog
-    /// does not say that they were made here since that began. Where it has none, those that are younger are taken for made here.
+    /// Which of these commits came from another repository, or were there before: they are in what is known of one, or are in older
+    /// files, and HEAD's reflog does not say that they were made here since that began. Where it has none, those that are younger are taken for made here.
     pub fn came_here(&self, commits: &[ObjectId], began: Began) -> Result<HashSet<ObjectId>> {
         let objects = Objects::new(self.repo);
         let tips = if commits.is_empty() { Vec::new() } else { objects.remote_tip_ids()? };
         let mut came = objects.reachable_from(&tips, commits)?;
+        if let Some(written) = began.written {
+            // What they came with may be gone, as a branch of a colleague's that the turn has deleted there.
+            let others: Vec<ObjectId> = commits.iter().filter(|id| !came.contains(*id)).copied().collect();
+            came.extend(objects.older_than(&others, written));
+        }
         if came.is_empty() {
             return Ok(came);
         }
@@ -350,13 +358,17 @@ mod tests {
         assert_eq!(came(Began::default()), [other].into());
         let log = f.repo.git_dir().join("logs/HEAD");
         let length = std::fs::metadata(&log).expect("it is there").len();
-        assert_eq!(came(Began { time: 0, head_log: Some(length) }), [own, other].into(), "own was there before");
+        assert_eq!(
+            came(Began { head_log: Some(length), ..Began::default() }),
+            [own, other].into(),
+            "own was there before"
+        );
         let mut file = std::fs::File::options().append(true).open(&log).expect("open");
         file.write_all(b"\0\0 no line\tcommit: x\n0 \xff U <u@x> 1 +0000\tcommit: y\nx").expect("write");
         assert_eq!(came(Began::default()), [other].into(), "what is damaged in it tells nothing, and stops nothing");
         std::fs::remove_file(&log).expect("remove");
         assert_eq!(came(Began::default()), [].into(), "without it what is younger was made here");
-        assert_eq!(came(Began { time: i64::MAX, head_log: None }), [own, other].into());
+        assert_eq!(came(Began { time: i64::MAX, ..Began::default() }), [own, other].into());
         assert_eq!(Refs::new(&f.repo).came_here(&[], Began::default()).expect("look"), [].into());
     }
 
