@@ -56,9 +56,18 @@ impl Weighed {
         if most == 0 || least * 2 < most {
             return None;
         }
+        Some(self.common(other).saturating_mul(ALL) / most).filter(|common| *common >= ALL / 2)
+    }
+
+    /// Whether a quarter of the smaller one is in the other, too: one may have come from the other, with much else done to it.
+    pub fn is_akin(&self, other: &Self) -> bool {
+        let least = self.total.min(other.total);
+        least > 0 && self.common(other).saturating_mul(4) >= least
+    }
+
+    fn common(&self, other: &Self) -> u64 {
         let both = |(piece, bytes): (&u64, &u64)| other.pieces.get(piece).map_or(0, |theirs| *theirs.min(bytes));
-        let common: u64 = self.pieces.iter().map(both).sum();
-        Some(common.saturating_mul(ALL) / most).filter(|common| *common >= ALL / 2)
+        self.pieces.iter().map(both).sum()
     }
 }
 
@@ -215,6 +224,15 @@ mod tests {
         assert_eq!(told(&[("a", "one\n")], &[("d/a", "one\n")]), ["a -> d/a"]);
         assert_eq!(told(&[("a", "x\n"), ("b", "x\n")], &[("d/b", "x\n"), ("d/c", "x\n")]), ["b -> d/b", "a -> d/c"]);
         assert!(told(&[("a", "one\n")], &[("b", "two\n")]).is_empty());
+    }
+
+    #[test]
+    fn a_quarter_of_the_smaller_one_makes_two_files_akin() {
+        let weighed = |content: &[u8]| Weighed::new(content);
+        let large = weighed(&b"one\ntwo\n".repeat(50));
+        assert!(weighed(b"one\nabc\nabc\nabc\n").is_akin(&large));
+        assert!(!weighed(b"one\nabc\nabc\nabc\nabc\n").is_akin(&large));
+        assert!(!weighed(b"").is_akin(&large), "what is empty tells nothing");
     }
 
     #[test]

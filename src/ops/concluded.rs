@@ -11,7 +11,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::checkpoint::Checkpoint;
 use crate::ops::brought::Brought;
-use crate::ops::on_branch::{come_or_gone, gained};
+use crate::ops::on_branch::{gained, under_other_names};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -29,20 +29,23 @@ pub fn leave_out(view: &View<'_>, [before, after]: [&mut Checkpoint; 2], head: O
         }
     }
     let checkpoints = Checkpoints::new(view.repo);
-    let (mut start, mut unclear) = (before.clone(), after.index.unmerged());
+    let (mut start, mut unclear, mut others) = (before.clone(), after.index.unmerged(), Vec::new());
     checkpoints.merging(|merge| {
         for id in &commits {
             let base = before.head.commit.map(|from| objects.merge_base(from, *id)).transpose()?.flatten();
             let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
-            let (with, overlaps) = gained(view, &start, [base, objects.commit_tree(*id)?], merge)?;
+            let theirs = objects.commit_tree(*id)?;
+            let (with, overlaps) = gained(view, &start, [base, theirs], merge)?;
             start = with;
+            others.extend([base, theirs]);
             unclear.extend(overlaps);
         }
         Ok(())
     })?;
-    if !unclear.is_empty() {
-        unclear.extend(come_or_gone(view, [before.worktree, after.worktree])?);
-    }
+    let there = under_other_names(view, [before.worktree, after.worktree], &unclear, &others)?;
+    let with = under_other_names(view, [start.worktree, after.worktree], &unclear, &others)?;
+    let staged = under_other_names(view, [start.index.tree, after.index.tree], &unclear, &others)?;
+    unclear.extend([there, with, staged].into_iter().flatten());
     unclear.sort_unstable();
     unclear.dedup();
     *before = checkpoints.with_all_of_paths(&start, after, &unclear)?;

@@ -13,15 +13,16 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
-use crate::git::objects::tree::plain_entry;
+use crate::git::objects::tree::{TreeSlot, plain_entry};
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::Began;
-use crate::model::checkpoint::{Checkpoint, Head};
+use crate::model::checkpoint::{Change, Checkpoint, Head};
 use crate::model::merge::Merge;
+use crate::model::path::is_at_or_below;
 use crate::model::pointers::{History, Pointers};
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::brought::Brought;
-use crate::ops::turn::checkouts::is_of_files;
+use crate::ops::turn::checkouts::{content_of, is_of_files};
 use crate::ops::turn::meanwhile::users_moves;
 use crate::ops::turn::states::pointers_at_beginning;
 use crate::ops::view::View;
@@ -90,16 +91,15 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             Some(name) => without_calls(view, turn, (&end, name), from, merge)?,
             None => (objects.commit_tree(from)?, Vec::new()),
         };
-        let (was, overlaps) = with_had(view, (was, from), &had, merge)?;
-        if !overlaps.is_empty() {
-            left.extend(overlaps);
-            left.extend(come_or_gone(view, [objects.commit_tree(from)?, now])?);
-            left.extend(come_or_gone(view, [start.worktree, end.worktree])?);
-        }
+        let (was, overlaps, others) = with_had(view, (was, from), &had, merge)?;
+        left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
         let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
         left.extend(unclear.into_iter().chain(also_unclear));
+        let committed = under_other_names(view, [objects.commit_tree(from)?, now], &left, &others)?;
+        let there = under_other_names(view, [start.worktree, end.worktree], &left, &others)?;
+        left.extend(committed.into_iter().chain(there));
         on_start = checkpoints.with_all_of_paths(&on_start, &on_end, &left)?;
         let unclear: Vec<_> = left
             .iter()
@@ -114,10 +114,52 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     })
 }
 
-/// The files that one tree has and the other has not: what overlaps may have another name in one of them.
-pub fn come_or_gone(view: &View<'_>, [from, to]: [ObjectId; 2]) -> Result<Vec<BString>> {
-    let changes = Objects::new(view.repo).tree_changes(from, to)?;
-    Ok(changes.into_iter().filter(|(_, it)| it.from.is_none() || it.to.is_none()).map(|(path, _)| path).collect())
+/// The files by which two trees differ and that may be, under another name, what overlaps at these paths; and those that are in the
+/// place of these. What overlaps is what these trees and the others have there.
+pub fn under_other_names(
+    view: &View<'_>,
+    [from, to]: [ObjectId; 2],
+    overlaps: &[BString],
+    others: &[ObjectId],
+) -> Result<Vec<BString>> {
+    let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
+    if overlaps.is_empty() || from == to {
+        return Ok(Vec::new());
+    }
+    let (mut known, mut missing) = (Vec::new(), Vec::new());
+    for path in overlaps {
+        let file = |tree: &ObjectId| objects.tree_file(*tree, path.as_bstr()).map(|file| file.map(|(_, id)| id));
+        let ends = [file(&from)?, file(&to)?];
+        let is_missing = ends.contains(&None);
+        for id in others.iter().map(file).chain(ends.into_iter().map(Ok)) {
+            known.extend(id?);
+        }
+        if is_missing {
+            missing.extend_from_slice(&known);
+        }
+    }
+    let changes = objects.tree_changes(from, to)?;
+    let blob = |slot| content_of(slot).map(|(_, id)| id);
+    let only = |one: fn(&Change<TreeSlot>) -> TreeSlot, other: fn(&Change<TreeSlot>) -> TreeSlot| -> Vec<ObjectId> {
+        changes.values().filter(|change| other(change).is_none()).filter_map(|change| blob(one(change))).collect()
+    };
+    let (gone, come) = (only(|it| it.from, |it| it.to), only(|it| it.to, |it| it.from));
+    let mut found = Vec::new();
+    for (path, change) in &changes {
+        let is_in = |one: &BString, other: &BString| is_at_or_below(one.as_bstr(), other.as_bstr());
+        let is_in_place = || overlaps.iter().any(|other| is_in(path, other) || is_in(other, path));
+        let id = blob(change.to.or(change.from));
+        let is_akin = |others| id.map_or(Ok(true), |id| checkpoints.is_akin_to_any(id, others));
+        let is_one = match (change.from, change.to) {
+            (None, _) => is_akin(&known)? || is_akin(&gone)?,
+            (_, None) => is_akin(&known)? || is_akin(&come)?,
+            _ => is_akin(&missing)?,
+        };
+        if is_one || is_in_place() {
+            found.push(path.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// The last commit of what HEAD's branch had before a turn brought it to the one on which it was made.
@@ -178,21 +220,22 @@ fn pulled_between(view: &View<'_>, turn: &Turn, [from, to]: [ObjectId; 2]) -> Re
     Ok(between)
 }
 
-/// A tree with what was there too, and the paths where the two overlap.
+/// A tree with what was there too, the paths where the two overlap, and the trees that this was, and was made upon.
 fn with_had(
     view: &View<'_>,
     (mut tree, from): (ObjectId, ObjectId),
     had: &[ObjectId],
     merge: &mut Merge<'_>,
-) -> Result<(ObjectId, Vec<BString>)> {
-    let (objects, mut overlaps) = (Objects::new(view.repo), BTreeMap::new());
+) -> Result<(ObjectId, Vec<BString>, Vec<ObjectId>)> {
+    let (objects, mut overlaps, mut others) = (Objects::new(view.repo), BTreeMap::new(), Vec::new());
     for had in had {
         let base = objects.merge_base(*had, from)?;
         let base = base.map_or_else(|| objects.write_empty_tree(), |base| objects.commit_tree(base))?;
         let had = objects.commit_tree(*had)?;
+        others.extend([base, had]);
         tree = Checkpoints::new(view.repo).merge_trees(tree, base, had, &mut overlaps, merge)?;
     }
-    Ok((tree, overlaps.into_keys().collect()))
+    Ok((tree, overlaps.into_keys().collect(), others))
 }
 
 /// What a branch has at the end of a turn without what calls made of it, and the paths of which that cannot be told. `from` is where

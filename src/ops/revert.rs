@@ -13,7 +13,7 @@ use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{in_quotes, quoted, sanitized, shell_word, unquoted};
-use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Delta, FileState, branch_word, short_branch};
 use crate::model::merge::{Blobs, Edits, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -551,8 +551,14 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let mut after = after;
-        let concluded = concluded::leave_out(self.view, [&mut start, &mut after], self.view.head.commit)?;
+        let (mut with, mut after) = (start.clone(), after);
+        let mut concluded = concluded::leave_out(self.view, [&mut with, &mut after], self.view.head.commit)?;
+        if concluded.by.is_some_and(|by| self.turns.iter().any(|turn| turn.knows(&by))) {
+            // What concluded it is taken out as well.
+            concluded = Brought::default();
+        } else {
+            start = with;
+        }
         let OnOne { ends: [start, after], committed: [was, now], mut brought } =
             ends_of_turn(self.view, turn, [start, after])?;
         brought.add(concluded);
@@ -676,13 +682,24 @@ impl<'a> Revert<'a, '_> {
             let is_in = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
             !branches.keys().any(|other| other == name || is_in(name, other) || is_in(other, name))
         };
-        let were = were.into_iter().filter(|(name, _)| deleted.contains(name) && is_free(name));
+        let were = were.into_iter().filter(|(name, _)| deleted.contains(name));
         let were = were.filter_map(|(name, id)| Some((name, id.filter(|id| objects.has_commit(*id))?)));
         let lost: Vec<(&String, ObjectId)> = were.collect();
         let ids: Vec<ObjectId> = lost.iter().map(|(_, id)| *id).collect();
         let held = objects.reachable_from(&tips.collect::<Vec<_>>(), &ids)?;
-        let lost = lost.into_iter().filter(|(_, id)| !held.contains(id));
-        Ok(lost.map(|(name, id)| BranchMove { name: name.clone(), from: None, to: Some(id) }).collect())
+        let mut back = Vec::new();
+        for (name, id) in lost.into_iter().filter(|(_, id)| !held.contains(id)) {
+            if is_free(name) {
+                back.push(BranchMove { name: name.clone(), from: None, to: Some(id) });
+                continue;
+            }
+            let plain = name.strip_prefix("refs/heads/").unwrap_or(name).replace('/', "-");
+            let kept = branch_word(&format!("{plain}-kept"));
+            let (shown, line) = (short_branch(name), format!("git branch {kept} {}", id.to_hex_with_len(10)));
+            self.view
+                .warn(format!("'{shown}' was deleted, and nothing else has its commits: '{line}' brings them back"));
+        }
+        Ok(back)
     }
 
     /// The line by which git takes out what the user has made of the turn's commit, as they put it together with what others did.

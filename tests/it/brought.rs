@@ -89,6 +89,11 @@ fn what_a_turn_pulled_stays_where_it_is_taken_out() {
 const CONCLUDED: &[(&str, &str, &str)] = &[
     ("the user resolved the conflict", "git merge -q origin/main", "echo BOTH >>shared; git commit -qam merged"),
     (
+        "beside new files of the agent's",
+        "echo AGENT >agents; git merge -q origin/main",
+        "echo BOTH >>shared; git commit -qam merged",
+    ),
+    (
         "the user took theirs",
         "git merge -q origin/main",
         "git checkout -q --theirs shared; git add shared; GIT_EDITOR=true git merge --continue >../said",
@@ -109,7 +114,7 @@ fn what_came_by_a_merge_that_the_user_has_concluded_stays() {
                 &["undo"][..],
                 &["undo", "--revert"],
                 &["undo", "--only", "1"],
-                &["undo", "--", "README.txt", "theirs"],
+                &["undo", "--", "README.txt", "theirs", "agents"],
             ] {
                 let repo = team();
                 repo.sh("echo MINE >>shared; git commit -qam mine");
@@ -182,6 +187,53 @@ fn the_users_branch_that_a_turn_took_into_its_own_commit_comes_back_with_the_tur
             repo.state().assert_is(&before, "brought back");
             repo.assert_sound();
         }
+    });
+}
+
+/// The branch has its name no more: the line that is named has its commits again.
+#[test]
+fn where_the_name_of_a_branch_is_taken_the_line_that_brings_its_commits_back_is_named() {
+    for taken in ["git branch topic", "git branch topic/x", "git branch kept; git worktree add -q -b topic ../linked"] {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc topic; echo USER >users; git add users; git commit -qm topic; git switch -q main");
+        repo.agent("git merge -q --squash topic; git commit -qm squashed; git branch -qD topic");
+        repo.sh(taken);
+        let output = repo.oxundo(["undo", "--revert"]);
+        output.success();
+        output.warns("'topic' was deleted, and nothing else has its commits: 'git branch topic-kept ");
+        let said = output.err();
+        let line = said.split('\'').find(|part| part.starts_with("git branch ")).expect("a line");
+        repo.sh(line);
+        assert_eq!(repo.sh("git show topic-kept:users"), "USER");
+    }
+}
+
+/// The agent has deleted it everywhere: by when the files were written can be seen that it has not made it.
+#[test]
+fn a_colleagues_branch_that_a_turn_took_in_and_deleted_on_the_remote_is_not_the_turns() {
+    let cases = [
+        ("fast-forward", "git merge -q --ff-only origin/theirs"),
+        ("merge", "git merge -q --no-ff --no-edit origin/theirs"),
+        ("rebase", "git rebase -q origin/theirs"),
+    ];
+    check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
+        in_both_modes(|mode| {
+            let repo = team();
+            repo.sh("git pull -q; cd ../colleague; git switch -qc theirs; echo COLLEAGUE >branch; git add branch
+                     git commit -qm branch; git push -q origin theirs; cd ../repo; git fetch -q
+                     find .git/objects -type f -exec touch -d '1 hour ago' {} +");
+            repo.turn(mode, &format!("{script}; git push -q origin --delete theirs 2>../said; echo AGENT >>shared"));
+            let note = repo.sh("git log --notes=oxundo --grep='^branch$' --format=%N");
+            assert!(!note.contains(r#""kind":"agent""#), "{note}");
+            let before = repo.state();
+            let output = repo.oxundo(["undo", "--revert"]);
+            output.success();
+            output.warns("(branch) stays: turn 1 brought it, and has not made it");
+            assert_eq!(repo.sh("cat branch"), "COLLEAGUE");
+            assert_eq!(repo.sh("grep AGENT shared || :"), "");
+            repo.redo();
+            repo.state().assert_is(&before, "brought back");
+        });
     });
 }
 
@@ -546,6 +598,18 @@ fn what_a_turn_merged_stays_whatever_its_name_is_now() {
             "git mv shared renamed; git commit -qm renamed",
             "git pull -q --rebase; echo AGENT >>tracked".to_owned(),
         ),
+        (
+            "the user has renamed it",
+            "sed -i '3s/.*/USER/' shared; git mv shared renamed; git add -A",
+            "",
+            "git pull -q --no-rebase --no-edit; echo AGENT >>tracked".to_owned(),
+        ),
+        (
+            "and theirs is rebased",
+            "sed -i '3s/.*/USER/' shared; git mv shared renamed; git add -A",
+            "",
+            "git pull -q --rebase; echo AGENT >>tracked".to_owned(),
+        ),
     ];
     check_all(
         cases.map(|(name, own, theirs, script)| (name.to_owned(), (own, theirs, script))),
@@ -569,6 +633,43 @@ fn what_a_turn_merged_stays_whatever_its_name_is_now() {
             }
         },
     );
+}
+
+/// git carries the user's uncommitted line to the name that the file has on the branch to which the agent goes.
+#[test]
+fn a_line_of_the_users_that_came_to_another_name_in_a_rebase_is_not_the_turns() {
+    let repo = team();
+    repo.sh("git switch -qc topic; git mv shared renamed; git commit -qm renamed; git push -q origin topic; git switch -q main
+             sed -i '3s/.*/USER/' shared");
+    repo.turn(Mode::Ghost, "echo AGENT >>README.txt; git commit -qam agent; git rebase -q topic");
+    let before = repo.state();
+    repo.oxundo(["undo", "--revert"]).success();
+    assert_eq!(repo.sh("grep USER renamed"), "USER");
+    assert_eq!(repo.sh("grep AGENT README.txt || :"), "");
+    repo.redo();
+    repo.state().assert_is(&before, "redo");
+}
+
+/// A file is in the way of a directory of the user's.
+#[test]
+fn what_is_in_the_place_of_an_unclear_file_stays_as_the_user_has_concluded_it() {
+    in_both_modes(|mode| {
+        for args in [&["undo"][..], &["undo", "--revert"], &["undo", "--only", "1"]] {
+            let repo = Sandbox::new();
+            repo.sh("mkdir dir; echo one >dir/file; git add -A; git commit -qm base
+                     git switch -qc topic; git rm -rq dir; echo THEIRS >dir; git add -A; git commit -qm topic
+                     git switch -q main; echo USER >dir/file; git commit -qam mine");
+            repo.turn(mode, "git merge -q topic >../said 2>&1 || :; sed -i '1s/^/AGENT /' README.txt");
+            repo.sh("cp README.txt ../agents; git show HEAD:README.txt >README.txt
+                     git add -A; git commit -qm concluded; cp ../agents README.txt");
+            let before = repo.state();
+            repo.oxundo(args).success();
+            assert_eq!(repo.sh("git status --porcelain; git show :dir/file"), "USER", "{args:?}");
+            repo.redo();
+            repo.state().assert_is(&before, "redo");
+            repo.assert_sound();
+        }
+    });
 }
 
 /// The resolved file is all that the turn changed: the hint takes out what it has committed since.

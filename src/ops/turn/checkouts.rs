@@ -193,7 +193,7 @@ pub fn is_of_files(change: &Change<TreeSlot>) -> bool {
 }
 
 /// What a tree has of a file or link.
-fn content_of(slot: TreeSlot) -> Option<(Kind, ObjectId)> {
+pub fn content_of(slot: TreeSlot) -> Option<(Kind, ObjectId)> {
     slot.and_then(|(mode, id)| Some((file_kind(mode.kind())?, id)))
 }
 
