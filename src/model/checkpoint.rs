@@ -386,6 +386,11 @@ impl Checkpoint {
         self.skipped.iter().any(|skipped| skipped.path == *path)
     }
 
+    /// Whether a path is one of what exists and was not captured, or in it.
+    pub fn is_beyond(&self, path: &BStr) -> bool {
+        self.skipped.iter().any(|skipped| is_at_or_below(path, skipped.path.as_bstr()))
+    }
+
     /// Whether a path is in a repository within this one, which was not captured.
     pub fn is_in_repository(&self, path: &BStr) -> bool {
         let is_below = |above: &BString| above.as_bstr() != path && is_at_or_below(path, above.as_bstr());

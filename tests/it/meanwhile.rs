@@ -1989,6 +1989,35 @@ fn what_changes_while_something_is_listed_as_running_is_the_turns() {
     repo.assert_file("a.txt", "a\n", "and undone with it");
 }
 
+/// A server that runs in the background makes no commits and no branches.
+#[test]
+fn what_the_user_commits_while_something_is_listed_as_running_is_theirs() {
+    let cases = [
+        ("on the branch", "echo mine >m; git add m; git commit -qm mine"),
+        ("on another one", "git switch -qc feat; echo mine >m; git add m; git commit -qm mine; git branch keep"),
+        ("of a file of its own", "git commit -qm mine -- late.txt"),
+    ];
+    check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
+        for mode in Mode::BOTH {
+            let repo = begun(mode, "true");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            hook(&repo, "s", "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
+            repo.sh(&format!("echo mine >>late.txt; {script}"));
+            let made = repo.git(["log", "--branches", "--format=%H", "--grep=^mine$"]);
+            ends(&repo);
+            let note = repo.sh(&format!("git notes --ref=oxundo show {made} 2>/dev/null || :"));
+            assert!(!note.contains(r#""kind":"agent""#), "{note}");
+            let branches = || repo.sh("git for-each-ref --format='%(refname)' refs/heads");
+            let there = branches();
+            let output = repo.oxundo(["undo"]);
+            assert_eq!(repo.git(["log", "--branches", "--format=%H", "--grep=^mine$"]), made, "it is on its branch");
+            assert_eq!(branches(), there);
+            assert!(repo.sh("git show HEAD:m 2>/dev/null || cat late.txt").contains("mine"), "{output:?}");
+            repo.assert_sound();
+        }
+    });
+}
+
 #[test]
 fn what_the_user_saved_before_something_was_listed_as_running_is_theirs() {
     for mode in Mode::BOTH {

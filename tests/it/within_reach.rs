@@ -64,6 +64,66 @@ fn a_large_file_of_the_users_is_not_a_calls_that_names_it() {
                 case(&[LOOKS, LARGE, ('u', "mv n m"), ('e', "m true"), BESIDE], "AGENT2 ", "?? m", Leaves("USER1 ")),
             ),
             ("it is staged", case(&[LOOKS, LARGE, ('u', "git add n"), APPENDS], "", "AM n", Leaves("USER1 "))),
+            (
+                "a shell adds all that there is",
+                case(&[LOOKS, LARGE, ('a', "git add -A"), BESIDE], "AGENT2 ", "A  n", Leaves("USER1 ")),
+            ),
+            (
+                "and commits it",
+                case(&[LOOKS, LARGE, ('a', "git add -A; git commit -qm all"), BESIDE], "AGENT2 ", "", Leaves("USER1 ")),
+            ),
+        ],
+    );
+}
+
+const BUILDS: (char, &str) = ('u', "mkdir dist; echo USER1 >dist/n");
+
+const FIRST_LINE: (char, &str) = ('u', "sed -i '1s/.*/USER2/' F");
+
+/// What was there before, where they save something else in the middle.
+#[test]
+fn what_the_user_had_built_is_in_no_commit_of_the_agents() {
+    check_from(
+        "seq 30 >F; git add F; git commit -qm F; mkdir dist; echo USER1 >dist/n",
+        [
+            ("nothing else", case(&[LOOKS, ('a', "git add -A"), BESIDE], "AGENT2 ", "A  dist/n", Leaves("USER1 "))),
+            (
+                "a line in a file of the agent's",
+                case(
+                    &[LOOKS, FIRST_LINE, ('a', "git add -A"), BESIDE],
+                    "AGENT2 ",
+                    "A  dist/n\nM  F",
+                    Leaves("USER1 USER2 "),
+                ),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_the_user_builds_in_the_middle_of_a_turn_is_not_the_calls_that_adds_all() {
+    check_from(
+        "true",
+        [
+            ("all", case(&[LOOKS, BUILDS, ('a', "git add -A"), BESIDE], "AGENT2 ", "A  dist/n", Leaves("USER1 "))),
+            (
+                "and commits it",
+                case(
+                    &[LOOKS, BUILDS, ('a', "git add -A; git commit -qm all"), BESIDE],
+                    "AGENT2 ",
+                    "",
+                    Leaves("USER1 "),
+                ),
+            ),
+            (
+                "a part, and writes to it",
+                case(
+                    &[LOOKS, BUILDS, ('a', "git add dist/n; echo AGENT1 >>dist/n"), BESIDE],
+                    "AGENT2 ",
+                    "AM dist/n",
+                    Leaves("AGENT1 USER1 "),
+                ),
+            ),
         ],
     );
 }

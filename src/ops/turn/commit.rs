@@ -309,7 +309,8 @@ impl Choice {
             let is_ignored = ignored.contains(path);
             let is_secret = || secrets.matches(path.as_bstr());
             // Whoever has staged it: the file is the user's, and nobody adds it for them.
-            if since.theirs.is_told && was_untracked(view.repo, path, start, head_tree)? {
+            let is_old = || was_untracked(view.repo, path, [start, since.goal()], head_tree);
+            if since.theirs.is_told && is_old()? {
                 continue;
             }
             let is_part = choice.parts.iter().any(|(both, _)| both == path);
@@ -436,12 +437,12 @@ fn was_committed(repo: &Repo, path: &BString, since: &Since) -> Result<bool> {
         && objects.tree_has_entry(objects.head_tree(&since.start.head)?, path.as_bstr())?)
 }
 
-/// Whether git does not have a file that was there before the turn, nor had it.
-fn was_untracked(repo: &Repo, path: &BString, start: &Checkpoint, head_tree: ObjectId) -> Result<bool> {
+/// Whether git does not have a file that was there before the turn, or without it, nor had it.
+fn was_untracked(repo: &Repo, path: &BString, [start, goal]: [&Checkpoint; 2], head_tree: ObjectId) -> Result<bool> {
     let objects = Objects::new(repo);
     let has_not = |tree| Ok::<_, anyhow::Error>(!objects.tree_has_entry(tree, path.as_bstr())?);
     Ok(has_not(head_tree)?
-        && Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some()
+        && (goal.is_beyond(path.as_bstr()) || Checkpoints::new(repo).captured_file(start, path.as_bstr())?.is_some())
         && has_not(objects.head_tree(&start.head)?)?)
 }
 
@@ -449,14 +450,14 @@ fn was_untracked(repo: &Repo, path: &BString, start: &Checkpoint, head_tree: Obj
 fn moved_untracked(repo: &Repo, changed: &Delta, start: &Checkpoint, head_tree: ObjectId) -> Result<BTreeSet<BString>> {
     let mut is_any = false;
     for (path, change) in &changed.files {
-        is_any |= change.to.is_none() && was_untracked(repo, path, start, head_tree)?;
+        is_any |= change.to.is_none() && was_untracked(repo, path, [start; 2], head_tree)?;
     }
     if !is_any {
         return Ok(BTreeSet::new());
     }
     let mut moved = BTreeSet::new();
     for (new, old) in Checkpoints::new(repo).surely_came_from(&changed.files)? {
-        if was_untracked(repo, &old, start, head_tree)? {
+        if was_untracked(repo, &old, [start; 2], head_tree)? {
             moved.insert(new);
         }
     }

@@ -103,6 +103,27 @@ impl Gap {
     }
 }
 
+impl Gap {
+    /// Only where HEAD, branches and the stash list went, and the files that this has committed or brought.
+    fn of_commits(mut self, view: &View<'_>, (from, to): (&Checkpoint, &Checkpoint)) -> Result<Self> {
+        let objects = Objects::new(view.repo);
+        let head = objects.head_tree(&to.head)?;
+        let mut committed = BTreeSet::new();
+        for path in objects.changed_paths(objects.head_tree(&from.head)?, head)? {
+            if objects.tree_file(head, path.as_bstr())? == objects.tree_file(to.worktree, path.as_bstr())? {
+                committed.insert(path);
+            }
+        }
+        let Delta { files, index, .. } = self.work;
+        self.work = Delta { files, index, ..Delta::default() };
+        self.work.files.retain(|path, _| committed.contains(path));
+        self.work.index.retain(|path, _| committed.contains(path));
+        self.then.take_if(|_| self.work.index.is_empty());
+        (self.beyond, self.made, self.touched) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(self)
+    }
+}
+
 /// What is beyond the limits, and in which the user has saved something.
 struct Touched {
     /// Its path, a directory's with a slash at its end.
@@ -153,7 +174,7 @@ pub struct Gaps {
 impl Gaps {
     /// What changed between the steps after this one, and after the last, where its agents tell of all their calls.
     pub fn since(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint) -> Result<Self> {
-        let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
+        let (timeline, objects, checkpoints) = (&view.timeline, Objects::new(view.repo), Checkpoints::new(view.repo));
         let mut gaps = Vec::new();
         if !tells_all(turn) {
             return Ok(Self { all: gaps, found: None });
@@ -167,7 +188,13 @@ impl Gaps {
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
             let new = checkpoints.new_beyond_limits(from, to)?;
             users.extend(new.iter().map(|new| new.path.clone()));
-            let beyond = new.into_iter().filter(|new| after.skips(&new.path)).cloned().collect();
+            let mut beyond = Vec::new();
+            for new in new {
+                // A call may have brought it within reach, as by adding it to the index: it is the user's as ever.
+                if after.skips(&new.path) || objects.tree_entry(after.worktree, new.path.as_bstr())?.is_some() {
+                    beyond.push(new.clone());
+                }
+            }
             let is_new = |path: &BString| !from.skips(path);
             let made = to.uncaptured.iter().filter(|(path, _)| is_new(path)).map(|(_, known)| known.file.clone());
             let made = made.collect();
@@ -189,7 +216,8 @@ impl Gaps {
                 by_calls,
             })
         };
-        let last = timeline.last_step(turn.turn)?;
+        let last_of_all = timeline.last_step(turn.turn)?;
+        let last = last_of_all;
         // While something is at work in the background, whatever changes may be its work.
         let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
         // What was there behind a step: as something began to be at work in the background, or before the next step.
@@ -226,6 +254,15 @@ impl Gaps {
             gaps.push(gap(&last, &checkpoints.with_files(after, &unended(view, turn, &last)?)?)?);
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
+        }
+        if turn.users_end && is_at_work {
+            // A command in the background makes files, and no commits; whatever else does tells of its calls.
+            let from = match found.as_ref().filter(|_| last_of_all == at_work_after) {
+                Some(found) => found.clone(),
+                None => states::after(timeline, turn, last_of_all)?,
+            };
+            let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
+            gaps.push(gap(&from, &to)?.of_commits(view, (&from, &to))?);
         }
         gaps.retain(|gap| {
             !gap.work.is_empty() || !gap.beyond.is_empty() || !gap.touched.is_empty() || gap.from != gap.to
