@@ -20,6 +20,7 @@ use crate::model::checkpoint::{Change, Checkpoint, Head};
 use crate::model::merge::Merge;
 use crate::model::path::is_at_or_below;
 use crate::model::pointers::{History, Pointers};
+use crate::model::renames::Weighed;
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::brought::Brought;
 use crate::ops::turn::checkouts::{content_of, is_of_files};
@@ -29,7 +30,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Both ends as they are on one branch, and what is committed there, as trees.
 pub struct OnOne {
@@ -114,6 +115,9 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     })
 }
 
+/// Of so many pairs of files at most is looked at what they have in common.
+const MOST_PAIRS: usize = 40_000;
+
 /// The files by which two trees differ and that may be, under another name, what overlaps at these paths; and those that are in the
 /// place of these. What overlaps is what these trees and the others have there.
 pub fn under_other_names(
@@ -126,36 +130,43 @@ pub fn under_other_names(
     if overlaps.is_empty() || from == to {
         return Ok(Vec::new());
     }
-    let (mut known, mut missing) = (Vec::new(), Vec::new());
+    let (mut known, mut missing) = (BTreeSet::new(), BTreeSet::new());
     for path in overlaps {
         let file = |tree: &ObjectId| objects.tree_file(*tree, path.as_bstr()).map(|file| file.map(|(_, id)| id));
         let ends = [file(&from)?, file(&to)?];
         let is_missing = ends.contains(&None);
         for id in others.iter().map(file).chain(ends.into_iter().map(Ok)) {
-            known.extend(id?);
-        }
-        if is_missing {
-            missing.extend_from_slice(&known);
+            let id = id?;
+            known.extend(id);
+            missing.extend(id.filter(|_| is_missing));
         }
     }
     let changes = objects.tree_changes(from, to)?;
     let blob = |slot| content_of(slot).map(|(_, id)| id);
-    let only = |one: fn(&Change<TreeSlot>) -> TreeSlot, other: fn(&Change<TreeSlot>) -> TreeSlot| -> Vec<ObjectId> {
-        changes.values().filter(|change| other(change).is_none()).filter_map(|change| blob(one(change))).collect()
+    let of = |is_one: fn(&Change<TreeSlot>) -> bool| {
+        let ids = changes.values().filter(|change| is_one(change)).filter_map(|it| blob(it.to.or(it.from)));
+        ids.collect::<BTreeSet<ObjectId>>()
     };
-    let (gone, come) = (only(|it| it.from, |it| it.to), only(|it| it.to, |it| it.from));
+    let (gone, come) = (of(|it| it.to.is_none()), of(|it| it.from.is_none()));
+    // Each pair would be compared: of many files any may be it that has come or gone.
+    let is_many = (known.len() + gone.len()).saturating_mul(come.len() + gone.len()) > MOST_PAIRS;
+    let [known, missing, gone, come] = [known, missing, gone, come].map(|ids| checkpoints.weighed(ids));
+    let (known, missing, gone, come) = (known?, missing?, gone?, come?);
     let mut found = Vec::new();
     for (path, change) in &changes {
+        let likely: &[&[Option<Weighed>]] = match (change.from, change.to) {
+            (None, _) => &[&known, &gone],
+            (_, None) => &[&known, &come],
+            _ => &[&missing],
+        };
+        let one = blob(change.to.or(change.from)).map(|id| checkpoints.weighed([id])).transpose()?;
+        let one = one.and_then(|mut one| one.pop().flatten());
+        let is_akin =
+            |other: &Option<Weighed>| one.as_ref().zip(other.as_ref()).is_none_or(|(one, other)| one.is_akin(other));
         let is_in = |one: &BString, other: &BString| is_at_or_below(one.as_bstr(), other.as_bstr());
         let is_in_place = || overlaps.iter().any(|other| is_in(path, other) || is_in(other, path));
-        let id = blob(change.to.or(change.from));
-        let is_akin = |others| id.map_or(Ok(true), |id| checkpoints.is_akin_to_any(id, others));
-        let is_one = match (change.from, change.to) {
-            (None, _) => is_akin(&known)? || is_akin(&gone)?,
-            (_, None) => is_akin(&known)? || is_akin(&come)?,
-            _ => is_akin(&missing)?,
-        };
-        if is_one || is_in_place() {
+        let is_new_or_gone = change.from.is_none() || change.to.is_none();
+        if is_many && is_new_or_gone || likely.iter().copied().flatten().any(is_akin) || is_in_place() {
             found.push(path.clone());
         }
     }

@@ -117,16 +117,9 @@ impl Checkpoints<'_> {
         Ok(Weighed::new(&from).alike(&Weighed::new(&to)).is_some())
     }
 
-    /// Whether one content may have come from one of these; it may where it is not looked at.
-    pub fn is_akin_to_any(&self, one: ObjectId, others: &[ObjectId]) -> Result<bool> {
-        let Some(one) = self.content_of(one)? else { return Ok(true) };
-        let one = Weighed::new(&one);
-        for other in others {
-            if self.content_of(*other)?.is_none_or(|other| one.is_akin(&Weighed::new(&other))) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// Contents as they are compared; none of what is not looked at.
+    pub fn weighed(&self, contents: impl IntoIterator<Item = ObjectId>) -> Result<Vec<Option<Weighed>>> {
+        contents.into_iter().map(|id| Ok(self.content_of(id)?.as_deref().map(Weighed::new))).collect()
     }
 
     /// Which of the files that are new is which of those that are gone. Where `is_another` says so, what is at a path is another
