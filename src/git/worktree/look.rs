@@ -1,6 +1,6 @@
 //! What is under a name, and whether it is still that.
 
-use crate::git::repo::large::{blob_id, file_id};
+use crate::git::repo::large::{blob_id, file_id, is_shorter};
 use crate::git::repo::platform::{At, open_own_file};
 use crate::git::worktree::stat::{COARSEST, kind_of, mode_of};
 use crate::model::checkpoint::{FileState, Kind};
@@ -74,8 +74,8 @@ pub fn look((directory, name): At<'_>, hash: gix::hash::Kind) -> Result<Option<S
     let Some(kind) = kind_of(&stat) else { return Ok(Some(Seen { state: None, stat })) };
     let state = match file_id(&file, hash) {
         Ok(id) => Some(FileState { kind, id, mode: mode_of(&stat) }),
-        // It is being written.
-        Err(_) if fstat(&file)?.st_size != stat.st_size => None,
+        // It is being written, and may have its old size again by now.
+        Err(error) if is_shorter(&error) || fstat(&file)?.st_size != stat.st_size => None,
         Err(error) => return Err(error),
     };
     Ok(Some(Seen { state, stat }))
