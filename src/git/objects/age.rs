@@ -2,7 +2,9 @@
 
 use crate::git::objects::Objects;
 use gix::ObjectId;
+use gix::hash::Kind;
 use gix::objs::Exists;
+use gix::odb::pack::index::File;
 use std::collections::HashSet;
 use std::io::Result;
 use std::path::Path;
@@ -17,15 +19,16 @@ impl Objects<'_> {
     pub fn older_than(&self, commits: &[ObjectId], time: u64) -> HashSet<ObjectId> {
         let since = SystemTime::UNIX_EPOCH + Duration::from_nanos(time).saturating_sub(NEAREST);
         let directory = self.repo.gix.objects.store_ref().path();
-        let mut are_packs_older = None;
+        let mut newer = None;
         let mut is_older = |id: &&ObjectId| {
             let name = id.to_string();
             if let Ok(is_older) = is_file_older(&directory.join(&name[..2]).join(&name[2..]), since) {
                 return is_older;
             }
+            let newer = newer.get_or_insert_with(|| newer_packs(&directory.join("pack"), since, self.repo.hash_kind()));
+            let is_in_none = newer.as_ref().is_ok_and(|packs| packs.iter().all(|pack| pack.lookup(id).is_none()));
             // What is still in memory alone is new.
-            *are_packs_older.get_or_insert_with(|| are_all_older(&directory.join("pack"), since).unwrap_or(false))
-                && (*self.repo.gix.objects).exists(id)
+            is_in_none && (*self.repo.gix.objects).exists(id)
         };
         commits.iter().filter(|id| is_older(id)).copied().collect()
     }
@@ -35,14 +38,16 @@ fn is_file_older(path: &Path, since: SystemTime) -> Result<bool> {
     Ok(path.symlink_metadata()?.modified()? < since)
 }
 
-fn are_all_older(directory: &Path, since: SystemTime) -> Result<bool> {
+/// The packs that are not older, by their indexes.
+fn newer_packs(directory: &Path, since: SystemTime, hash: Kind) -> anyhow::Result<Vec<File>> {
+    let mut newer = Vec::new();
     for entry in directory.read_dir()? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "pack") && !is_file_older(&path, since)? {
-            return Ok(false);
+        if path.extension().is_some_and(|extension| extension == "idx") && !is_file_older(&path, since)? {
+            newer.push(File::at(path, hash)?);
         }
     }
-    Ok(true)
+    Ok(newer)
 }
 
 #[cfg(test)]
@@ -71,5 +76,8 @@ mod tests {
         let packs = objects.join("pack").read_dir().expect("read").flatten().map(|entry| entry.path());
         packs.for_each(|pack| set(&pack, 1000));
         assert_eq!(older(1500), [old, new].into());
+        f.commit("a", "three");
+        f.git(&["repack", "-dq"]);
+        assert_eq!(older(1500), [old, new].into(), "they are not in the new one");
     }
 }
