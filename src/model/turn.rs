@@ -234,6 +234,10 @@ pub struct Turn {
     /// Whether what differs after its last step is the user's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub users_end: bool,
+    /// Whether HEAD and branches were led by the user to where they are after its last step: each of its calls is over, and what one has
+    /// left running makes files, and no commits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub led_by_user: bool,
     /// But for these files, as [`exact::encode`] has them: calls name them of which nothing told the end, and which found this in
     /// them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -188,6 +188,27 @@ fn what_a_command_left_running_writes_is_the_turns_though_an_edit_of_the_file_co
     });
 }
 
+/// It makes no commits and no branches: these are the user's.
+#[test]
+fn what_the_user_commits_while_a_command_is_left_running_is_theirs() {
+    let later = [":", "pre 2 Edit f2; echo AGENT2 >>f2; post 2 Edit f2"];
+    check_all(later.map(|later| (later.to_owned(), later)), |later| {
+        let (repo, _commit) = told(&format!(
+            "pre 1 Bash; sed -i 's/^10$/AGENT1/' f1
+            sh -c 'until [ -e ../home/over ]; do sleep .01; done' &
+            post 1 Bash
+            echo USER >own; git add own; git commit -qm mine; git branch keep
+            {later}; touch ../home/over"
+        ));
+        let branches = || repo.sh("git for-each-ref --format='%(refname)' refs/heads");
+        let there = branches();
+        let _ = repo.oxundo(["undo"]);
+        assert_eq!(branches(), there);
+        assert_eq!(repo.sh("git log --branches --format=%s --grep='^mine$'; git show HEAD:own"), "mine\nUSER");
+        repo.assert_sound();
+    });
+}
+
 /// Each has a server of its own since before its prompt, which the other one never had.
 #[test]
 fn what_each_of_two_agents_had_before_is_nothing_that_the_others_calls_left_running() {

@@ -1985,7 +1985,10 @@ fn what_changes_while_something_is_listed_as_running_is_the_turns() {
     let log = repo.log();
     assert_eq!(log.len(), 1, "{log:?}");
     assert!(repo.git(["show", "HEAD:a.txt"]).contains("its"), "it is in its commit");
-    repo.undo();
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output
+        .warns("'a.txt' changed outside of turn 1's calls, while one may have been at work: what you saved there goes");
     repo.assert_file("a.txt", "a\n", "and undone with it");
 }
 

@@ -205,6 +205,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         began: capture.at,
         ended: None,
         users_end: false,
+        led_by_user: false,
         unended: BTreeMap::new(),
         overlaps: BTreeSet::new(),
         head_log: Refs::new(locked.repo).head_log_length(),

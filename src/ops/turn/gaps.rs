@@ -71,6 +71,29 @@ struct Gap {
 }
 
 impl Gap {
+    fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.beyond.is_empty() && self.touched.is_empty() && self.from == self.to
+    }
+
+    /// Only where HEAD, branches and the stash list went, and the files that this has committed or brought.
+    fn of_commits(mut self, view: &View<'_>, (from, to): (&Checkpoint, &Checkpoint)) -> Result<Self> {
+        let objects = Objects::new(view.repo);
+        let head = objects.head_tree(&to.head)?;
+        let mut committed = BTreeSet::new();
+        for path in objects.changed_paths(objects.head_tree(&from.head)?, head)? {
+            if objects.tree_file(head, path.as_bstr())? == objects.tree_file(to.worktree, path.as_bstr())? {
+                committed.insert(path);
+            }
+        }
+        let Delta { files, index, .. } = self.work;
+        self.work = Delta { files, index, ..Delta::default() };
+        self.work.files.retain(|path, _| committed.contains(path));
+        self.work.index.retain(|path, _| committed.contains(path));
+        self.then.take_if(|_| self.work.index.is_empty());
+        (self.beyond, self.made, self.touched) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(self)
+    }
+
     /// What was done to a file, and where it was; none where git wrote all of it, as without what calls did it would have written
     /// something else.
     fn change(&self, base: &Checkpoint, path: &BString) -> Option<(Option<&BString>, Change<Option<FileState>>)> {
@@ -100,27 +123,6 @@ impl Gap {
             }
         }
         Ok(moved)
-    }
-}
-
-impl Gap {
-    /// Only where HEAD, branches and the stash list went, and the files that this has committed or brought.
-    fn of_commits(mut self, view: &View<'_>, (from, to): (&Checkpoint, &Checkpoint)) -> Result<Self> {
-        let objects = Objects::new(view.repo);
-        let head = objects.head_tree(&to.head)?;
-        let mut committed = BTreeSet::new();
-        for path in objects.changed_paths(objects.head_tree(&from.head)?, head)? {
-            if objects.tree_file(head, path.as_bstr())? == objects.tree_file(to.worktree, path.as_bstr())? {
-                committed.insert(path);
-            }
-        }
-        let Delta { files, index, .. } = self.work;
-        self.work = Delta { files, index, ..Delta::default() };
-        self.work.files.retain(|path, _| committed.contains(path));
-        self.work.index.retain(|path, _| committed.contains(path));
-        self.then.take_if(|_| self.work.index.is_empty());
-        (self.beyond, self.made, self.touched) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(self)
     }
 }
 
@@ -255,18 +257,15 @@ impl Gaps {
         } else if let Some(found) = &found {
             gaps.push(gap(&last, found)?);
         }
-        if turn.users_end && is_at_work {
-            // A command in the background makes files, and no commits; whatever else does tells of its calls.
-            let from = match found.as_ref().filter(|_| last_of_all == at_work_after) {
+        if turn.led_by_user && (is_at_work || !turn.users_end) {
+            let from = match found.as_ref().filter(|_| !is_at_work || last_of_all == at_work_after) {
                 Some(found) => found.clone(),
                 None => states::after(timeline, turn, last_of_all)?,
             };
             let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
             gaps.push(gap(&from, &to)?.of_commits(view, (&from, &to))?);
         }
-        gaps.retain(|gap| {
-            !gap.work.is_empty() || !gap.beyond.is_empty() || !gap.touched.is_empty() || gap.from != gap.to
-        });
+        gaps.retain(|gap| !gap.is_empty());
         let files: Vec<_> = gaps.iter().map(|gap| (gap.was, &gap.work.files)).collect();
         let renames = renamed::find(view, &files, (&base, after))?;
         gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
@@ -818,6 +817,12 @@ pub fn tells_all(turn: &Turn) -> bool {
 pub fn is_users_end(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
     let is_known = !is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()));
     Ok(is_known && is_all_told(repo, timeline, turn, told)?)
+}
+
+/// Whether it is the user who has led HEAD and branches elsewhere after a turn's last call: all of them are over, and are in steps.
+pub fn is_led_by_user(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
+    let are_over = told.iter().all(|call| call.ended_at.is_some() && call.is_known);
+    Ok(are_over && is_all_told(repo, timeline, turn, told)?)
 }
 
 /// Whether what came while none of these calls was in flight is not its agents': all of them tell of each call, and none has left

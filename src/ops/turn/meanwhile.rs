@@ -19,7 +19,7 @@ use crate::model::pointers::Pointers;
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, Overlaps, is_users_end, tells_all};
+use crate::ops::turn::gaps::{Gaps, Overlaps, is_led_by_user, is_users_end, tells_all};
 use crate::ops::turn::left::LeftByCalls;
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::renamed::CameFrom;
@@ -112,6 +112,7 @@ impl Theirs {
         note_idle(view, turn, &mut told, ends.after)?;
         let is_told = tells_all(turn);
         turn.users_end = is_users_end(view.repo, &view.timeline, turn, &told)?;
+        turn.led_by_user = is_led_by_user(view.repo, &view.timeline, turn, &told)?;
         if first_unknown(&told).is_some() {
             let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
             let unended = found_by(view.repo, &told, ToolCall::is_unknown, &last)?;

@@ -25,6 +25,7 @@ pub mod skipped;
 pub mod sole;
 pub mod states;
 pub mod steps;
+pub mod unattended;
 mod unplaced;
 pub mod watch;
 

@@ -32,7 +32,7 @@ use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{lost_elsewhere, pin_by_hand, pin_displaced, refs_delta};
 use crate::ops::turn::skipped::{announce_whole, not_covered, warn_of_changed, warn_of_overwritten};
-use crate::ops::turn::{in_progress, notes};
+use crate::ops::turn::{in_progress, notes, unattended};
 use crate::ops::undo::legs::{RefMoves, Reworded, reword};
 use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{Extent, TurnRange};
@@ -169,6 +169,7 @@ impl PlannedUndo {
             warn_of_lost_branches(view, turn, self.plan());
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
+            unattended::warn_of_taken(view, turn, self.plan());
         }
         if let ([turn], true) = (back, self.plan().is_empty())
             && turn.totals.files > 0

@@ -1,0 +1,58 @@
+//! What changed in a turn outside of its calls while something of it may have been at work: what one has left running, or a call of
+//! which nothing told the end. It counts as the turn's, and somebody else may have saved in that time.
+
+use crate::git::checkpoint::Checkpoints;
+use crate::git::timeline::stored::Side;
+use crate::model::bytes::in_quotes;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::plan::Plan;
+use crate::model::turn::Turn;
+use crate::ops::turn::gaps::tells_all;
+use crate::ops::turn::states;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
+
+/// So many files are named.
+const NAMED: usize = 5;
+
+/// Names what of it a plan takes back.
+pub fn warn_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) {
+    // It is one more word than is asked for.
+    let changed = changed(view, turn).unwrap_or_default();
+    let paths: Vec<&BString> =
+        plan.files.iter().map(|file| &file.path).filter(|path| changed.contains(*path)).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let named: Vec<String> = paths.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
+    let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
+    view.warn(format!(
+        "{}{more} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
+        named.join(", "),
+        turn.turn
+    ));
+}
+
+fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
+    let (timeline, mut changed) = (&view.timeline, BTreeSet::new());
+    let (last, at_work_after) = (timeline.last_step(turn.turn)?, turn.origin.at_work_after());
+    if !tells_all(turn) || (turn.users_end && at_work_after.is_none()) || (last == 0 && at_work_after.is_none()) {
+        return Ok(changed);
+    }
+    let mut note = |from: &Checkpoint, to: &Checkpoint| {
+        changed.extend(Checkpoints::new(view.repo).file_changes(from, to)?.into_keys());
+        Ok::<_, anyhow::Error>(())
+    };
+    for step in at_work_after.unwrap_or(last)..last {
+        if let Some(before) = timeline.step_checkpoint(turn.turn, step + 1, Side::Before)? {
+            note(&states::after(timeline, turn, step)?, &before)?;
+        }
+    }
+    let is_last = at_work_after.is_none_or(|after| after == last);
+    let found = if is_last { timeline.found(turn.turn)? } else { None };
+    let found = found.map_or_else(|| states::after(timeline, turn, last), Ok)?;
+    note(&found, &timeline.checkpoint(turn.turn, Side::After)?)?;
+    Ok(changed)
+}
