@@ -188,6 +188,18 @@ fn what_a_command_left_running_writes_is_the_turns_though_an_edit_of_the_file_co
     });
 }
 
+/// Nothing tells its end, as after Escape: what changed since counts as the turn's, and is named.
+#[test]
+fn what_changed_after_a_call_of_which_nothing_told_the_end_is_named_where_it_goes() {
+    let (repo, _commit) = told(
+        "pre 1 Edit f1; sed -i 's/^10$/AGENT/' f1; post 1 Edit f1
+        pre 2 Bash; sed -i 's/^10$/LATER/' f2",
+    );
+    let output = repo.oxundo(["undo"]);
+    output.success();
+    output.warns("'f2' changed outside of turn 1's calls, while one may have been at work: what you saved there goes");
+}
+
 /// It makes no commits and no branches: these are the user's.
 #[test]
 fn what_the_user_commits_while_a_command_is_left_running_is_theirs() {

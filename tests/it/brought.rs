@@ -237,6 +237,39 @@ fn a_colleagues_branch_that_a_turn_took_in_and_deleted_on_the_remote_is_not_the_
     });
 }
 
+/// Another program makes a branch of that name as undo is about to: it stays, and all else is as it was.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_branch_that_somebody_makes_while_undo_brings_it_back_stays() {
+    let repo = Sandbox::new();
+    repo.sh("git switch -qc topic; echo USER >users; git add users; git commit -qm topic; git switch -q main");
+    repo.agent("git merge -q --squash topic; git commit -qm squashed; git branch -qD topic");
+    let head = repo.head();
+    let makes = || drop(repo.git(["branch", "topic", "main"]));
+    let mut command = repo.launched_command(crate::tracer::LAUNCH, &["undo", "--revert"]);
+    let Ok(trace) = crate::tracer::interrupt_at_opening(&mut command, "refs/heads/topic.lock", 0, &makes) else {
+        return crate::sandbox::announce("SKIPPED, NOTHING IS PROVED: no process can be traced here");
+    };
+    assert_eq!(trace.code, Some(3), "{}", trace.stderr);
+    assert_eq!(repo.sh("git rev-parse main topic; cat users"), format!("{head}\n{head}\nUSER"));
+    repo.assert_sound();
+}
+
+/// A turn that began the merge of a local branch and the one that concluded it are taken out together: all of it goes.
+#[test]
+fn what_one_turn_began_to_merge_and_the_next_concluded_goes_with_both() {
+    let repo = Sandbox::new();
+    repo.sh("git switch -qc topic; echo THEIRS >README.txt; echo THEIRS >theirs; git add -A; git commit -qm topic
+             git switch -q main; echo OURS >README.txt; git commit -qam ours");
+    let files = repo.files();
+    repo.turn(Mode::Commit, "git merge -q topic >../said 2>&1 || :");
+    repo.turn(Mode::Ghost, "echo BOTH >README.txt; git add README.txt; git commit -qm merged");
+    let output = repo.oxundo(["undo", "--revert", "--steps", "2"]);
+    output.success();
+    assert!(!output.err().contains("stays"), "{}", output.err());
+    assert_eq!(repo.files(), files);
+}
+
 /// A branch of the turns' own does not come back.
 #[test]
 fn a_branch_that_one_turn_made_and_the_next_one_deleted_stays_away() {
