@@ -59,6 +59,13 @@ pub fn shown(path: &BStr) -> String {
     }
 }
 
+/// The first ones of these paths within a sentence, and how many more there are.
+pub fn first_in_quotes(paths: &[&BString], most: usize) -> String {
+    let named: Vec<String> = paths.iter().take(most).map(|path| in_quotes(path.as_bstr())).collect();
+    let more = if paths.len() > most { format!(" and {} more", paths.len() - most) } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
 /// A path within a sentence, in quotes: its own where it has some.
 pub fn in_quotes(path: &BStr) -> String {
     match shown(path) {

@@ -11,7 +11,7 @@ use gix::bstr::{BString, ByteSlice};
 /// So many files are named in a warning.
 const NAMED: usize = 5;
 
-/// It.
+/// What a turn only brought.
 #[derive(Default)]
 pub struct Brought {
     /// Its last commits.

@@ -17,7 +17,11 @@ use anyhow::Result;
 use gix::ObjectId;
 
 /// Leaves it out of what a turn did, where HEAD has come to this commit: it is there at the beginning, too.
-pub fn leave_out(view: &View<'_>, [before, after]: [&mut Checkpoint; 2], head: Option<ObjectId>) -> Result<Brought> {
+pub fn leave_out(
+    view: &View<'_>,
+    (before, after): (&mut Checkpoint, &Checkpoint),
+    head: Option<ObjectId>,
+) -> Result<Brought> {
     let objects = Objects::new(view.repo);
     let commits = if before.operation.is_under_way() { Vec::new() } else { objects.merged_by(&after.operation)? };
     let (Some(head), Some(tip), false) = (head, after.head.commit, commits.is_empty()) else {

@@ -551,8 +551,8 @@ impl<'a> Revert<'a, '_> {
         if is_ended && began.operation.is_under_way() {
             start = with_operation_given_up(repo, start)?;
         }
-        let (mut with, mut after) = (start.clone(), after);
-        let mut concluded = concluded::leave_out(self.view, [&mut with, &mut after], self.view.head.commit)?;
+        let mut with = start.clone();
+        let mut concluded = concluded::leave_out(self.view, (&mut with, &after), self.view.head.commit)?;
         if concluded.by.is_some_and(|by| self.turns.iter().any(|turn| turn.knows(&by))) {
             // What concluded it is taken out as well.
             concluded = Brought::default();

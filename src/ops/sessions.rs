@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::{exact, in_quotes, quoted, sanitized, unquoted};
+use crate::model::bytes::{exact, first_in_quotes, in_quotes, quoted, sanitized, unquoted};
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -72,10 +72,8 @@ fn naming_claims(view: &View<'_>, turn: &Turn, steps: &[Step], mut planned: Plan
     let changed = planned.plan.files.iter().map(|file| &file.path);
     let paths: Vec<_> = changed.filter(|path| claimed.contains(&quoted(path.as_bstr()))).collect();
     if !paths.is_empty() {
-        let named: Vec<_> = paths.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
-        let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
         let what = "changed during a shell's call: what you saved there meanwhile goes with it";
-        planned.warnings.push(format!("{}{more} {what}", named.join(", ")));
+        planned.warnings.push(format!("{} {what}", first_in_quotes(&paths, NAMED)));
     }
     Ok(planned)
 }

@@ -217,7 +217,8 @@ impl Refs<'_> {
     }
 
     /// Which of these commits came from another repository, or were there before: they are in what is known of one, or are in older
-    /// files, and HEAD's reflog does not say that they were made here since that began. Where it has none, those that are younger are taken for made here.
+    /// files, and HEAD's reflog does not say that they were made here since that began. Where it has none, those that are younger are
+    /// taken for made here.
     pub fn came_here(&self, commits: &[ObjectId], began: Began) -> Result<HashSet<ObjectId>> {
         let objects = Objects::new(self.repo);
         let tips = if commits.is_empty() { Vec::new() } else { objects.remote_tip_ids()? };

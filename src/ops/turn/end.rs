@@ -476,7 +476,8 @@ fn commits_of(repo: &Repo, turn: &Turn, start: &Checkpoint, after: &Checkpoint) 
         found.extend(line.into_iter().rev().filter(is_new));
     }
     let mut known = objects.reachable_from(&old_tips, &found)?;
-    let came = Refs::new(repo).came_here(&found, Began::of(turn))?;
+    let unknown: Vec<ObjectId> = found.iter().filter(|id| !known.contains(*id)).copied().collect();
+    let came = Refs::new(repo).came_here(&unknown, Began::of(turn))?;
     found.retain(|id| is_brought.contains(id) || !came.contains(id));
     known.extend(came);
     let kind = |id| if known.contains(id) { CommitKind::Found } else { CommitKind::Agent };

@@ -218,8 +218,7 @@ impl Gaps {
                 by_calls,
             })
         };
-        let last_of_all = timeline.last_step(turn.turn)?;
-        let last = last_of_all;
+        let last_step = timeline.last_step(turn.turn)?;
         // While something is at work in the background, whatever changes may be its work.
         let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
         // What was there behind a step: as something began to be at work in the background, or before the next step.
@@ -229,7 +228,7 @@ impl Gaps {
         behind.sort_unstable();
         for (step, is_before_next) in behind {
             let is_users = !is_before_next || !turn.origin.was_background_before(step + 1);
-            if !is_users || !(since..last.min(at_work_after) + u64::from(!is_before_next)).contains(&step) {
+            if !is_users || !(since..last_step.min(at_work_after) + u64::from(!is_before_next)).contains(&step) {
                 continue;
             }
             let found = if is_before_next {
@@ -241,8 +240,8 @@ impl Gaps {
                 gaps.push(gap(&states::after(timeline, turn, step)?, &found)?);
             }
         }
-        let is_at_work = last >= at_work_after;
-        let last = states::after(timeline, turn, last.min(at_work_after))?;
+        let is_at_work = last_step >= at_work_after;
+        let last = states::after(timeline, turn, last_step.min(at_work_after))?;
         let found = match turn.users_end {
             // Put away already, where a kill came before it was written down that this is over.
             _ if is_at_work => match timeline.found(turn.turn)? {
@@ -258,9 +257,9 @@ impl Gaps {
             gaps.push(gap(&last, found)?);
         }
         if turn.led_by_user && (is_at_work || !turn.users_end) {
-            let from = match found.as_ref().filter(|_| !is_at_work || last_of_all == at_work_after) {
+            let from = match found.as_ref().filter(|_| !is_at_work || last_step == at_work_after) {
                 Some(found) => found.clone(),
-                None => states::after(timeline, turn, last_of_all)?,
+                None => states::after(timeline, turn, last_step)?,
             };
             let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
             gaps.push(gap(&from, &to)?.of_commits(view, (&from, &to))?);

@@ -3,7 +3,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
-use crate::model::bytes::in_quotes;
+use crate::model::bytes::first_in_quotes;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
@@ -11,7 +11,7 @@ use crate::ops::turn::gaps::tells_all;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::BString;
 use std::collections::BTreeSet;
 
 /// So many files are named.
@@ -26,19 +26,20 @@ pub fn warn_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) {
     if paths.is_empty() {
         return;
     }
-    let named: Vec<String> = paths.iter().take(NAMED).map(|path| in_quotes(path.as_bstr())).collect();
-    let more = if paths.len() > NAMED { format!(" and {} more", paths.len() - NAMED) } else { String::new() };
     view.warn(format!(
-        "{}{more} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
-        named.join(", "),
+        "{} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
+        first_in_quotes(&paths, NAMED),
         turn.turn
     ));
 }
 
 fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
-    let (timeline, mut changed) = (&view.timeline, BTreeSet::new());
-    let (last, at_work_after) = (timeline.last_step(turn.turn)?, turn.origin.at_work_after());
-    if !tells_all(turn) || (turn.users_end && at_work_after.is_none()) || (last == 0 && at_work_after.is_none()) {
+    let (timeline, at_work_after, mut changed) = (&view.timeline, turn.origin.at_work_after(), BTreeSet::new());
+    if !tells_all(turn) || (turn.users_end && at_work_after.is_none()) {
+        return Ok(changed);
+    }
+    let last = timeline.last_step(turn.turn)?;
+    if last == 0 && at_work_after.is_none() {
         return Ok(changed);
     }
     let mut note = |from: &Checkpoint, to: &Checkpoint| {

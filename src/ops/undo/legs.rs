@@ -133,7 +133,7 @@ impl Way {
             if let Some(until) = range.until.as_ref().filter(|_| is_last) {
                 before = (**until).clone();
             }
-            let brought = concluded::leave_out(view, [&mut before, &mut after], head.commit)?;
+            let brought = concluded::leave_out(view, (&mut before, &after), head.commit)?;
             legs.brought.extend(Some((turn.turn, brought)).filter(|(_, it)| !it.commits.is_empty()));
             legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &reached))?;
             if range.direction(at) == Direction::Forward {
