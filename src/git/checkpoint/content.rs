@@ -4,7 +4,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeChange, entry_kind};
 use crate::git::repo::Repo;
-use crate::git::repo::large::{IN_MEMORY, file_id, is_shorter};
+use crate::git::repo::large::{IN_MEMORY, file_id};
 use crate::git::scan::dircache::BlobCache;
 use crate::git::scan::found::{Candidate, Difference, Scan, state_of};
 use crate::git::worktree::privacy::Privacy;
@@ -284,10 +284,8 @@ impl Checkpoints<'_> {
             file.read_to_end(&mut bytes).with_context(|| format!("read '{path}'"))?;
             return Ok(Written::Blob(self.repo.put_blob(&bytes)?));
         }
-        let id = match file_id(&file, self.repo.hash_kind()) {
-            Err(error) if is_shorter(&error) => return Ok(Written::Unreadable),
-            id => id.with_context(|| format!("read '{path}'"))?,
-        };
+        let id = file_id(&file, self.repo.hash_kind()).with_context(|| format!("read '{path}'"))?;
+        let Some(id) = id else { return Ok(Written::Unreadable) };
         if self.repo.gix.has_object(id) {
             return Ok(Written::Blob(id));
         }

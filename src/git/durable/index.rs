@@ -60,7 +60,7 @@ impl Durable<'_> {
         for entry in gone {
             let Ok(Some(mut file)) = worktree.open_file(entry.path(&index)) else { continue };
             let mut content = Vec::new();
-            if file_id(&file, self.repo.hash_kind())? == entry.id {
+            if file_id(&file, self.repo.hash_kind())? == Some(entry.id) {
                 file.rewind().and_then(|()| file.read_to_end(&mut content)).context("read what is staged")?;
                 self.repo.put_blob(&content)?;
                 made += 1;

@@ -32,7 +32,7 @@ impl Read for Exactly<'_> {
         let read = match self.file.read(&mut buffer[..most]) {
             Ok(0) if most > 0 => {
                 self.shorter = true;
-                Err(std::io::Error::other(Shorter))
+                Err(std::io::Error::other("the file became shorter"))
             }
             read => read,
         };
@@ -41,32 +41,19 @@ impl Read for Exactly<'_> {
     }
 }
 
-/// A file became shorter while it was read.
-#[derive(Debug)]
-struct Shorter;
-
-impl std::error::Error for Shorter {}
-
-impl std::fmt::Display for Shorter {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("the file became shorter")
-    }
-}
-
-/// Whether a file could not be read since it became shorter meanwhile.
-pub fn is_shorter(error: &anyhow::Error) -> bool {
-    let mut io = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.any(|error| error.get_ref().and_then(|inner| inner.downcast_ref::<Shorter>()).is_some())
-}
-
 /// The id that these bytes have as a blob.
 pub fn blob_id(bytes: &[u8], hash: gix::hash::Kind) -> Result<ObjectId> {
     Ok(gix::objs::compute_hash(hash, gix::objs::Kind::Blob, bytes)?)
 }
 
-/// The id that a file's bytes have as a blob, however large it is.
-pub fn file_id(file: &File, hash: gix::hash::Kind) -> Result<ObjectId> {
+/// The id that a file's bytes have as a blob, however large it is; none where it became shorter while it was read.
+pub fn file_id(file: &File, hash: gix::hash::Kind) -> Result<Option<ObjectId>> {
     let mut bytes = Exactly::of(file)?;
     let (size, progress, go_on) = (bytes.left, &mut gix::progress::Discard, AtomicBool::new(false));
-    Ok(gix::objs::compute_stream_hash(hash, gix::objs::Kind::Blob, &mut bytes, size, progress, &go_on)?)
+    let id = gix::objs::compute_stream_hash(hash, gix::objs::Kind::Blob, &mut bytes, size, progress, &go_on);
+    // Asked of the reader: what gix makes of a reader's error does not lead back to it.
+    if bytes.shorter {
+        return Ok(None);
+    }
+    Ok(Some(id?))
 }

@@ -1,6 +1,6 @@
 //! What is under a name, and whether it is still that.
 
-use crate::git::repo::large::{blob_id, file_id, is_shorter};
+use crate::git::repo::large::{blob_id, file_id};
 use crate::git::repo::platform::{At, open_own_file};
 use crate::git::worktree::stat::{COARSEST, kind_of, mode_of};
 use crate::model::checkpoint::{FileState, Kind};
@@ -72,11 +72,23 @@ pub fn look((directory, name): At<'_>, hash: gix::hash::Kind) -> Result<Option<S
     };
     let stat = fstat(&file)?;
     let Some(kind) = kind_of(&stat) else { return Ok(Some(Seen { state: None, stat })) };
-    let state = match file_id(&file, hash) {
-        Ok(id) => Some(FileState { kind, id, mode: mode_of(&stat) }),
-        // It is being written, and may have its old size again by now.
-        Err(error) if is_shorter(&error) || fstat(&file)?.st_size != stat.st_size => None,
-        Err(error) => return Err(error),
-    };
+    // None where it is being written.
+    let id = file_id(&file, hash)?;
+    let state = id.map(|id| FileState { kind, id, mode: mode_of(&stat) });
     Ok(Some(Seen { state, stat }))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+
+    /// The kernel's own files have fewer bytes than they say, as one that an editor has just emptied.
+    #[test]
+    fn a_file_with_fewer_bytes_than_it_says_is_being_written() {
+        let directory = File::open("/sys/devices/system/cpu").expect("the kernel tells of its processors");
+        let seen = look((directory.as_fd(), "online".as_ref()), gix::hash::Kind::Sha1).expect("it is no failure");
+        let seen = seen.expect("it is there");
+        assert!(seen.stat.st_size > 0 && seen.state.is_none(), "nothing is known of its content");
+    }
 }
