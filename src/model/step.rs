@@ -54,6 +54,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// What a step is called that something made which a call had started.
+    pub const BACKGROUND: &str = "background";
+
+    /// Whether no call made it, but something that was at work in the background.
+    pub fn is_background(&self) -> bool {
+        self.tool.tool == Self::BACKGROUND
+    }
+
     /// What was called, in one line: `Edit a.rs`.
     pub fn label(&self) -> String {
         let about = self.tool.path.as_deref().or(self.tool.command.as_deref()).unwrap_or_default();

@@ -203,7 +203,12 @@ fn what_changed_after_a_call_of_which_nothing_told_the_end_is_named_where_it_goe
 /// It makes no commits and no branches: these are the user's.
 #[test]
 fn what_the_user_commits_while_a_command_is_left_running_is_theirs() {
-    let later = [":", "pre 2 Edit f2; echo AGENT2 >>f2; post 2 Edit f2"];
+    let later = [
+        ":",
+        "pre 2 Edit f2; echo AGENT2 >>f2; post 2 Edit f2",
+        "pre 2 Bash; echo AGENT2 >>f2; post 2 Bash",
+        "pre 2 Bash; echo AGENT2 >>f2; git commit -qam agent; post 2 Bash; pre 3 Edit f2; echo AGENT3 >>f2; post 3 Edit f2",
+    ];
     check_all(later.map(|later| (later.to_owned(), later)), |later| {
         let (repo, _commit) = told(&format!(
             "pre 1 Bash; sed -i 's/^10$/AGENT1/' f1

@@ -2000,13 +2000,23 @@ fn what_the_user_commits_while_something_is_listed_as_running_is_theirs() {
         ("on another one", "git switch -qc feat; echo mine >m; git add m; git commit -qm mine; git branch keep"),
         ("of a file of its own", "git commit -qm mine -- late.txt"),
     ];
+    let calls: [fn(&Sandbox); 4] = [
+        |_| {},
+        |repo| edit(repo, 2, "b.txt", "echo its >>b.txt"),
+        |repo| shell(repo, 2, "echo its >>b.txt"),
+        |repo| {
+            shell(repo, 2, "echo its >>b.txt");
+            shell(repo, 3, "true");
+        },
+    ];
     check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
-        for mode in Mode::BOTH {
+        for (mode, call) in Mode::BOTH.into_iter().flat_map(|mode| calls.map(|call| (mode, call))) {
             let repo = begun(mode, "true");
             edit(&repo, 1, "a.txt", "echo its >>a.txt");
             hook(&repo, "s", "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
             repo.sh(&format!("echo mine >>late.txt; {script}"));
             let made = repo.git(["log", "--branches", "--format=%H", "--grep=^mine$"]);
+            call(&repo);
             ends(&repo);
             let note = repo.sh(&format!("git notes --ref=oxundo show {made} 2>/dev/null || :"));
             assert!(!note.contains(r#""kind":"agent""#), "{note}");
@@ -2016,6 +2026,8 @@ fn what_the_user_commits_while_something_is_listed_as_running_is_theirs() {
             assert_eq!(repo.git(["log", "--branches", "--format=%H", "--grep=^mine$"]), made, "it is on its branch");
             assert_eq!(branches(), there);
             assert!(repo.sh("git show HEAD:m 2>/dev/null || cat late.txt").contains("mine"), "{output:?}");
+            repo.assert_file("a.txt", "a\n", "what the agent did is undone");
+            assert!(!repo.path("b.txt").exists(), "and later: {output:?}");
             repo.assert_sound();
         }
     });

@@ -166,6 +166,80 @@ impl Touched {
     }
 }
 
+/// Two states between which no call changed anything.
+struct Stretch {
+    from: Checkpoint,
+    to: Checkpoint,
+    /// Whether something was at work meanwhile: only where HEAD, branches and the stash list went is the user's, and what this has
+    /// committed.
+    is_led: bool,
+}
+
+/// What of a turn is outside of its calls.
+struct Outside {
+    stretches: Vec<Stretch>,
+    /// The state before a call that ended nowhere, or with which something was at work in the background.
+    found: Option<Checkpoint>,
+}
+
+impl Outside {
+    /// Behind these steps, in order.
+    fn of(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint) -> Result<Self> {
+        let (timeline, checkpoints) = (&view.timeline, Checkpoints::new(view.repo));
+        let last_step = timeline.last_step(turn.turn)?;
+        // While something is at work in the background, whatever changes may be its work.
+        let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
+        let (is_at_work, until) = (last_step >= at_work_after, last_step.min(at_work_after));
+        let last = states::after(timeline, turn, until)?;
+        let found = match turn.users_end {
+            // Put away already, where a kill came before it was written down that this is over.
+            _ if is_at_work => match timeline.found(turn.turn)? {
+                None => timeline.found_behind(turn.turn, at_work_after)?,
+                found => found,
+            },
+            true => None,
+            false => found_by_unended(view, turn, &last, after)?,
+        };
+        let mut stretches = Vec::new();
+        let mut put = |from: Checkpoint, to: Checkpoint, is_led| stretches.push(Stretch { from, to, is_led });
+        let with_gaps: BTreeSet<u64> = timeline.steps_with_gaps(turn.turn)?.into_iter().collect();
+        for step in since..=last_step {
+            let was_over = step <= until && turn.origin.background.iter().any(|(from, _)| *from == step);
+            if was_over && let Some(found) = timeline.found_behind(turn.turn, step)? {
+                put(states::after(timeline, turn, step)?, found, false);
+            }
+            if let Some(found) = found.as_ref().filter(|_| step == at_work_after) {
+                put(last.clone(), found.clone(), false);
+            }
+            let next = step + 1;
+            if !with_gaps.contains(&next) {
+                continue;
+            }
+            let Some(before) = timeline.step_checkpoint(turn.turn, next, Side::Before)? else { continue };
+            if step < until && !turn.origin.was_background_before(next) {
+                put(states::after(timeline, turn, step)?, before.clone(), false);
+            }
+            if timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()) {
+                put(before, states::after(timeline, turn, next)?, true);
+            }
+        }
+        if turn.users_end && !is_at_work {
+            put(last.clone(), checkpoints.with_files(after, &unended(view, turn, &last)?)?, false);
+        } else if let Some(found) = found.as_ref().filter(|_| !is_at_work) {
+            put(last, found.clone(), false);
+        }
+        if turn.led_by_user && (is_at_work || !turn.users_end) {
+            let from = match found.as_ref().filter(|_| !is_at_work || last_step == at_work_after) {
+                Some(found) => found.clone(),
+                None => states::after(timeline, turn, last_step)?,
+            };
+            let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
+            put(from, to, true);
+        }
+        Ok(Self { stretches, found })
+    }
+}
+
 /// All that changed outside of the calls in a turn, in order.
 pub struct Gaps {
     all: Vec<Gap>,
@@ -218,51 +292,10 @@ impl Gaps {
                 by_calls,
             })
         };
-        let last_step = timeline.last_step(turn.turn)?;
-        // While something is at work in the background, whatever changes may be its work.
-        let at_work_after = turn.origin.at_work_after().unwrap_or(u64::MAX);
-        // What was there behind a step: as something began to be at work in the background, or before the next step.
-        let over = turn.origin.background.iter().map(|(from, _)| (*from, false));
-        let own = timeline.steps_with_gaps(turn.turn)?.into_iter().map(|step| (step - 1, true));
-        let mut behind: Vec<(u64, bool)> = over.chain(own).collect();
-        behind.sort_unstable();
-        for (step, is_before_next) in behind {
-            let is_users = !is_before_next || !turn.origin.was_background_before(step + 1);
-            if !is_users || !(since..last_step.min(at_work_after) + u64::from(!is_before_next)).contains(&step) {
-                continue;
-            }
-            let found = if is_before_next {
-                timeline.step_checkpoint(turn.turn, step + 1, Side::Before)?
-            } else {
-                timeline.found_behind(turn.turn, step)?
-            };
-            if let Some(found) = found {
-                gaps.push(gap(&states::after(timeline, turn, step)?, &found)?);
-            }
-        }
-        let is_at_work = last_step >= at_work_after;
-        let last = states::after(timeline, turn, last_step.min(at_work_after))?;
-        let found = match turn.users_end {
-            // Put away already, where a kill came before it was written down that this is over.
-            _ if is_at_work => match timeline.found(turn.turn)? {
-                None => timeline.found_behind(turn.turn, at_work_after)?,
-                found => found,
-            },
-            true => None,
-            false => found_by_unended(view, turn, &last, after)?,
-        };
-        if turn.users_end && !is_at_work {
-            gaps.push(gap(&last, &checkpoints.with_files(after, &unended(view, turn, &last)?)?)?);
-        } else if let Some(found) = &found {
-            gaps.push(gap(&last, found)?);
-        }
-        if turn.led_by_user && (is_at_work || !turn.users_end) {
-            let from = match found.as_ref().filter(|_| !is_at_work || last_step == at_work_after) {
-                Some(found) => found.clone(),
-                None => states::after(timeline, turn, last_step)?,
-            };
-            let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
-            gaps.push(gap(&from, &to)?.of_commits(view, (&from, &to))?);
+        let Outside { stretches, found } = Outside::of(view, turn, since, after)?;
+        for Stretch { from, to, is_led } in stretches {
+            let gap = gap(&from, &to)?;
+            gaps.push(if is_led { gap.of_commits(view, (&from, &to))? } else { gap });
         }
         gaps.retain(|gap| !gap.is_empty());
         let files: Vec<_> = gaps.iter().map(|gap| (gap.was, &gap.work.files)).collect();

@@ -41,9 +41,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a step is called that no call made.
 const WATCHED: &str = "watched";
 
-/// And one that something made which a call had started.
-const BACKGROUND: &str = "background";
-
 /// The state that is known last: after the last step, or as the turn began.
 fn last_known(view: &View<'_>, turn: &Turn) -> Result<Checkpoint> {
     let mut last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
@@ -95,8 +92,11 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
                 }
             }
         }
-        // What a call that may do anything has changed by now is nobody else's.
-        Reach::Anywhere if is_all_told() => found.state = state_found(view, &turn, &last, told)?,
+        // What a call that may do anything has changed by now is nobody else's. One that has left something running is over: what
+        // that has done by now is a step of its own.
+        Reach::Anywhere if !is_any_at_large(view.repo, told.iter().filter(|call| !call.is_known)) => {
+            found.state = state_found(view, &turn, &last, told)?;
+        }
         Reach::Anywhere | Reach::Nowhere => {}
     }
     view.repo.flush()?;
@@ -129,7 +129,7 @@ pub fn record_begun(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse)
         // Evidence is less than the call.
         let (told, length) = record_ended(locked).unwrap_or_else(|_| calls::so_far(repo));
         let mut found = found_before(locked, tool, &told).unwrap_or_default();
-        let _ = record_found(locked, &mut found).and_then(|()| keep_found(locked, tool, &found));
+        let _ = record_found(locked, &told, &mut found).and_then(|()| keep_found(locked, tool, &found));
         if calls::record_begun_if(repo, part, tool, found, || left == 0 || calls::is_all(repo, length))? {
             break;
         }
@@ -655,28 +655,35 @@ fn keep_found(locked: &mut Locked<'_>, tool: &ToolUse, found: &FoundBefore) -> R
 }
 
 /// While something is at work in the background, what a call finds that has changed is its work: a step of its own.
-fn record_found(locked: &mut Locked<'_>, found: &mut FoundBefore) -> Result<()> {
+fn record_found(locked: &mut Locked<'_>, told: &[ToolCall], found: &mut FoundBefore) -> Result<()> {
     let Some(turn) = locked.open_turn()? else { return Ok(()) };
-    let Some(listed) = turn.origin.parts.iter().find(|part| part.listed.is_some()) else { return Ok(()) };
-    let Some(state) = found.state else { return Ok(()) };
+    let (parts, left) = (&turn.origin.parts, told.iter().rfind(|call| call.goes_on));
+    let listed = parts.iter().find(|part| part.listed.is_some());
+    if listed.is_none() && left.is_none() {
+        return Ok(());
+    }
+    // Whatever comes of it, this is not the user's.
+    let Some(state) = found.state.take() else { return Ok(()) };
+    let left_by = || parts.iter().find(|part| left.is_some_and(|call| call.session == part.session));
+    let Some(part) = listed.or_else(left_by) else { return Ok(()) };
     let (number, last) = (locked.timeline.last_step(turn.turn)?, last_known(locked, &turn)?);
     let after = Checkpoints::new(locked.repo).read_checkpoint(state)?;
-    let others = sessions(at_work(&turn).filter(|one| !one.is_session_of(listed)));
-    let before = locked.timeline.found(turn.turn)?.filter(|_| listed.listed == Some(number));
-    put_background(locked, &turn, listed, (&last, Seen { before, after, is_named: false }), others)?;
-    found.state = None;
-    Ok(())
+    let others = sessions(at_work(&turn).filter(|one| !one.is_session_of(part)));
+    let before = locked.timeline.found(turn.turn)?.filter(|_| part.listed == Some(number));
+    put_background(locked, &turn, part, (&last, Seen { before, after, is_named: false }), others)
 }
 
 fn put_background(
     locked: &mut Locked<'_>,
     turn: &Turn,
     part: &Participant,
-    states: (&Checkpoint, Seen),
+    (last, mut seen): (&Checkpoint, Seen),
     others: Vec<String>,
 ) -> Result<()> {
-    let tool = ToolUse { tool: BACKGROUND.to_owned(), ..ToolUse::default() };
-    put_without_call(locked, turn, states, (&part.agent, part.session.as_ref()), tool, others)
+    // By that it is found again.
+    seen.before.get_or_insert_with(|| Checkpoint { uncaptured: BTreeMap::new(), ..last.clone() });
+    let tool = ToolUse { tool: Step::BACKGROUND.to_owned(), ..ToolUse::default() };
+    put_without_call(locked, turn, (last, seen), (&part.agent, part.session.as_ref()), tool, others)
 }
 
 /// The other sessions whose calls were in flight and may have written one of these files.

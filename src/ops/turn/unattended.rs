@@ -51,6 +51,13 @@ fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
             note(&states::after(timeline, turn, step)?, &before)?;
         }
     }
+    for step in timeline.steps_with_gaps(turn.turn)? {
+        if timeline.step(turn.turn, step)?.is_some_and(|step| step.is_background())
+            && let Some(before) = timeline.step_checkpoint(turn.turn, step, Side::Before)?
+        {
+            note(&before, &states::after(timeline, turn, step)?)?;
+        }
+    }
     let is_last = at_work_after.is_none_or(|after| after == last);
     let found = if is_last { timeline.found(turn.turn)? } else { None };
     let found = found.map_or_else(|| states::after(timeline, turn, last), Ok)?;
