@@ -33,6 +33,7 @@ pub mod planned;
 pub mod purge;
 pub mod reach;
 pub mod removed;
+pub mod renamed_since;
 pub mod request;
 pub mod resolve;
 pub mod restore;

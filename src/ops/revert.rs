@@ -31,10 +31,12 @@ use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::on_branch::{OnOne, ends_of_turn};
+use crate::ops::renamed_since::{RenamedSince, other_names};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
+use crate::ops::turn::unattended::warn_of_taken;
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
@@ -44,7 +46,7 @@ use crate::ops::undo::staged;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::{BStr, BString, ByteSlice};
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -374,15 +376,21 @@ impl<'a> Revert<'a, '_> {
             pathspecs => Some(Index::new(repo).selection(pathspecs)?),
         };
         let mut deltas = Vec::new();
-        let (mut committed, mut was_there) = (Vec::new(), false);
+        let (mut committed, mut followed, mut was_there) = (Vec::new(), Vec::new(), false);
         for turn in self.turns {
-            let (mut inverse, mut commits) = self.inverse(turn)?;
+            let (mut inverse, mut commits, names) = self.inverse(turn, &deltas)?;
             if let Some(selection) = &mut selection {
-                inverse.delta = restricted(inverse.delta, selection, turn);
+                let others = other_names(self.view, &inverse.delta.files)?;
+                let then = |path: &BString| names.name_then(path).into_iter();
+                let all = |path: &BString| {
+                    let other = others.get(path);
+                    then(path).chain(other).chain(other.into_iter().flat_map(then)).cloned().collect()
+                };
+                inverse.delta = restricted(inverse.delta, selection, turn, all);
                 was_there |= !inverse.delta.files.is_empty();
-                let names: Vec<String> = inverse.delta.files.keys().map(|path| quoted(path.as_bstr())).collect();
-                let names = names.iter().map(String::as_str);
-                let out = self.taken.out_of(self.view, turn.turn, names, &self.capture.checkpoint)?;
+                let paths: Vec<String> = inverse.delta.files.keys().map(|path| quoted(path.as_bstr())).collect();
+                let paths = paths.iter().map(String::as_str);
+                let out = self.taken.out_of(self.view, turn.turn, paths, &self.capture.checkpoint)?;
                 inverse.delta.files.retain(|path, _| !out.contains(&quoted(path.as_bstr())));
                 inverse.staged.retain(|path, _| inverse.delta.files.contains_key(path));
             } else {
@@ -390,6 +398,7 @@ impl<'a> Revert<'a, '_> {
                 committed.push(commits);
             }
             deltas.push(inverse);
+            followed.push(names);
         }
         let is_none = |Delta { files, directories, aside, .. }: &Delta| {
             files.is_empty() && aside.is_empty() && (was_there || directories.is_empty())
@@ -409,6 +418,9 @@ impl<'a> Revert<'a, '_> {
         let now = &self.capture.checkpoint;
         let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;
         present.edited = self.edited(now, &deltas)?;
+        for (names, turn) in followed.iter().zip(&deltas) {
+            names.leave_out(&mut present.edited, &turn.delta);
+        }
         checkpoints.merging(|merge| {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
             self.commit(&mut plan, &committed, merge)?;
@@ -418,6 +430,7 @@ impl<'a> Revert<'a, '_> {
                 return Err(self.is_out_already(&committed)?.into());
             }
             self.tell_of_others(&committed)?;
+            self.turns.iter().for_each(|turn| warn_of_taken(self.view, turn, &plan));
             Ok(plan)
         })
     }
@@ -535,8 +548,9 @@ impl<'a> Revert<'a, '_> {
         Ok(Some(refusal))
     }
 
-    /// The changes that take a turn out, apart from its commits; and the commits.
-    fn inverse(&self, turn: &'a Turn) -> Result<(TurnDelta, Committed<'a>)> {
+    /// The changes that take a turn out, apart from its commits; the commits; and its files that have other names since. `above` is
+    /// taken out before.
+    fn inverse(&self, turn: &'a Turn, above: &[TurnDelta]) -> Result<(TurnDelta, Committed<'a>, RenamedSince)> {
         let (repo, timeline) = (self.view.repo, &self.view.timeline);
         let mut before = timeline.undone_to(turn.turn)?;
         let after = timeline.checkpoint(turn.turn, Side::After)?;
@@ -567,10 +581,21 @@ impl<'a> Revert<'a, '_> {
         delta.symbolic.clear();
         (delta.head, delta.operation) = (None, None);
         let within = start.operation.clone();
-        let before = self.without_users([&began, &before, &after], was, now)?;
+        let (before, users) = self.without_users([&began, &before, &after], was, now)?;
+        // What the user saved and a call has committed is committed still, and so it is staged.
+        for path in users {
+            if let Some(change) = delta.index.get_mut(&path) {
+                change.to = Objects::new(repo).plain_entries(before, path.as_bstr())?;
+            }
+        }
+        let here = &self.capture.checkpoint;
+        let above: Vec<&Delta> = above.iter().map(|turn| &turn.delta).collect();
+        let followed = RenamedSince::find(self.view, (&delta, || Ok(after.clone())), here, &above)?;
+        followed.lead(self.view, &mut delta, here)?;
+        let [before, now] = followed.lead_trees(self.view, [before, now], Objects::new(repo).head_tree(&here.head)?)?;
         let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
         staged::note(self.view, self.capture, [(&after, &mut delta)].into_iter())?;
-        Ok((delta, Committed { turn, after: now, before, brought, branches }))
+        Ok((delta, Committed { turn, after: now, before, brought, branches }, followed))
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
@@ -596,11 +621,17 @@ impl<'a> Revert<'a, '_> {
         Ok(())
     }
 
-    /// The tree to which its commits are taken back: what the user saved during the turn and somebody committed in it stays.
-    fn without_users(&self, [began, goal, end]: [&Checkpoint; 3], was: ObjectId, now: ObjectId) -> Result<ObjectId> {
+    /// The tree to which its commits are taken back: what the user saved during the turn and somebody committed in it stays. And where
+    /// that is.
+    fn without_users(
+        &self,
+        [began, goal, end]: [&Checkpoint; 3],
+        was: ObjectId,
+        now: ObjectId,
+    ) -> Result<(ObjectId, Vec<BString>)> {
         let (objects, checkpoints) = (Objects::new(self.view.repo), Checkpoints::new(self.view.repo));
         if began.worktree == goal.worktree {
-            return Ok(was);
+            return Ok((was, Vec::new()));
         }
         let users = objects.changed_paths(began.worktree, goal.worktree)?;
         let mut stays = Vec::new();
@@ -620,7 +651,7 @@ impl<'a> Revert<'a, '_> {
             }
             Ok(())
         })?;
-        objects.edited_tree(was, &stays)
+        Ok((objects.edited_tree(was, &stays)?, stays.into_iter().map(|(path, _)| path).collect()))
     }
 
     /// What the user edited since the last turn.
@@ -808,18 +839,25 @@ fn whole_merge(merge: Option<ObjectId>) -> Option<String> {
     merge.map(|id| format!("{} to take out all that it merged, others' work too", line(id)))
 }
 
-/// Only what these pathspecs match of the worktree. What the turn moved is one thing: both of its names, or neither.
-fn restricted(mut delta: Delta, selection: &mut Selection<'_>, turn: &Turn) -> Delta {
+/// Only what these pathspecs match of the worktree. What has several names, as the turn or somebody since has moved it, is one thing: all
+/// of them, or none.
+fn restricted(
+    mut delta: Delta,
+    selection: &mut Selection<'_>,
+    turn: &Turn,
+    others: impl Fn(&BString) -> Vec<BString>,
+) -> Delta {
     delta.stash = None;
     delta.index.clear();
-    let takes = |selection: &mut Selection<'_>, path: &BStr| {
-        selection.takes(path) || turn.other_names(path).iter().any(|other| selection.takes(other.as_bstr()))
+    let takes = |selection: &mut Selection<'_>, path: &BString| {
+        let names = turn.other_names(path.as_bstr()).into_iter().chain(others(path));
+        selection.takes(path.as_bstr()) || names.into_iter().any(|other| selection.takes(other.as_bstr()))
     };
-    delta.files.retain(|path, _| takes(selection, path.as_bstr()));
+    delta.files.retain(|path, _| takes(selection, path));
     let stores = |change: &Change<Option<Aside>>| -> Vec<String> {
         change.from.iter().chain(&change.to).map(|aside| aside.store.clone()).collect()
     };
-    let matched = delta.aside.iter().filter(|(path, _)| takes(selection, path.as_bstr()));
+    let matched = delta.aside.iter().filter(|(path, _)| takes(selection, path));
     let kept_in: BTreeSet<String> = matched.flat_map(|(_, change)| stores(change)).collect();
     delta.aside.retain(|_, change| stores(change).iter().any(|store| kept_in.contains(store)));
     let Delta { files, directories, .. } = &mut delta;

@@ -5,6 +5,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{exact, first_in_quotes, in_quotes, quoted, sanitized, unquoted};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
@@ -17,6 +18,7 @@ use crate::ops::revert;
 use crate::ops::revert::Which;
 use crate::ops::steps::{TakenOut, inverse_of, take_out};
 use crate::ops::switching;
+use crate::ops::taken::would_change;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
@@ -40,7 +42,8 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
         return naming_claims(view, &turn, &view.timeline.steps(turn.turn)?, planned);
     }
     let steps = view.timeline.steps(turn.turn)?;
-    check_known(view, &turn, session, &steps)?;
+    let capture = view.present()?;
+    check_known(view, &turn, (session, &steps), &capture.checkpoint)?;
     let mut deltas = Vec::new();
     for step in steps.iter().rev().filter(|step| is_its(step.session.as_deref())) {
         deltas.push((step.step, inverse_of(view, &turn, step.step, &[])?));
@@ -55,7 +58,7 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     };
     let its: Vec<u64> = deltas.iter().map(|(step, _)| *step).collect();
     let beyond = Beyond::of(view, &turn, &its, &[])?;
-    let planned = take_out(view, &turn, (deltas, beyond), edits, words);
+    let planned = take_out(view, &turn, capture, (deltas, beyond), edits, words);
     let planned = planned.map_err(|error| beside(view, error, (&turn, &steps), session))?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
     let its: Vec<Step> = steps.into_iter().filter(|step| is_its(step.session.as_deref())).collect();
@@ -138,8 +141,8 @@ fn not_done(view: &View<'_>, session: &str) -> Result<Refusal> {
     })
 }
 
-/// Refuses where it is not known of each change whose it is.
-fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> Result<()> {
+/// Refuses where it is not known of each change whose it is, but for those that are taken out already.
+fn check_known(view: &View<'_>, turn: &Turn, (session, steps): (&str, &[Step]), now: &Checkpoint) -> Result<()> {
     let checkpoints = Checkpoints::new(view.repo);
     // A `run` whose agent tells of no call may write at any time.
     let is_beside_run = turn.own_part().is_none() && !turn.origin.by_hooks;
@@ -147,12 +150,20 @@ fn check_known(view: &View<'_>, turn: &Turn, session: &str, steps: &[Step]) -> R
         let is_its = step.session.as_deref() == Some(session) || step.others.iter().any(|other| other == session);
         is_its && (step.share == Share::Shared || is_beside_run && step.share == Share::Claimed)
     };
-    if let Some(step) = steps.iter().find(is_in) {
-        let paths: Vec<BString> = inverse_of(view, turn, step.step, &[])?.files.into_keys().collect();
+    for step in steps.iter().filter(is_in) {
+        let changes = inverse_of(view, turn, step.step, &[])?.files;
+        let mut is_there = changes.is_empty();
+        for (path, change) in &changes {
+            is_there |= would_change(view, path, change, now)? != Some(false);
+        }
+        if !is_there {
+            continue;
+        }
+        let paths: Vec<BString> = changes.into_keys().collect();
         let whose = step.others.iter().chain(&step.session).map(|id| format!("'{}'", sanitized(id)));
         let whose = whose.collect::<Vec<_>>().join(" and ");
         let path = paths.first().map(|path| in_quotes(path.as_bstr())).unwrap_or_default();
-        let message = format!("{path} changed while calls of {whose} were in flight: nobody can tell whose it is");
+        let message = format!("{path} changed while {whose} may have been at work: nobody can tell whose it is");
         return Err(unknown(message, paths, &format!("{}.{}", turn.turn, step.step)));
     }
     let last = view.timeline.last_step(turn.turn)?;

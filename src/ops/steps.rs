@@ -3,11 +3,12 @@
 
 use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::{sanitized, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
+use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::merge::Edits;
 use crate::model::operation::Operation;
 use crate::model::path::all_parents;
@@ -19,6 +20,7 @@ use crate::ops::beyond::Beyond;
 use crate::ops::conversation::{Conversations, Extent};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::on_branch::ends_of_step;
+use crate::ops::renamed_since::{RenamedSince, other_names};
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::skipped::not_covered;
@@ -153,7 +155,7 @@ pub fn plan_only(
         object: format!("{noun} {name} ({})", sanitized(&label)),
         changed,
     };
-    take_out(view, &turn, (deltas, beyond), edits, words).map_err(|error| beside(error, &name))
+    take_out(view, &turn, view.present()?, (deltas, beyond), edits, words).map_err(|error| beside(error, &name))
 }
 
 /// What is changed beside what a step did leads out: git can put away what is not committed alone, and nothing is overwritten.
@@ -191,7 +193,11 @@ pub fn inverse_of(view: &View<'_>, turn: &Turn, step: u64, pathspecs: &[OsString
     let Delta { mut files, mut directories, .. } = delta;
     if !pathspecs.is_empty() {
         let mut selection = Index::new(view.repo).selection(pathspecs)?;
-        files.retain(|path, _| selection.takes(path.as_bstr()));
+        let others = other_names(view, &files)?;
+        files.retain(|path, _| {
+            let mut names = others.get(path).into_iter().chain([path]);
+            names.any(|name| selection.takes(name.as_bstr()))
+        });
         let above = all_parents(files.keys().map(|file| file.as_bstr()));
         directories.retain(|path, _| above.contains(path.as_bstr()));
     }
@@ -205,27 +211,11 @@ fn under_names_of_now(
     deltas: Vec<(u64, Delta)>,
     present: &Checkpoint,
 ) -> Result<Vec<Delta>> {
-    let (checkpoints, mut known, mut made) = (Checkpoints::new(view.repo), BTreeSet::new(), BTreeSet::new());
-    let mut all = Vec::new();
+    let mut all: Vec<Delta> = Vec::new();
     for (step, mut delta) in deltas {
-        let mut gone = Vec::new();
-        for (path, change) in delta.files.iter().filter(|(path, _)| !known.contains(*path)) {
-            if change.from.is_some() && checkpoints.captured_file(present, path.as_bstr())?.is_none() {
-                gone.push(path.clone());
-            }
-        }
-        known.extend(delta.files.keys().cloned());
-        let is_made = |change: &Change<Option<FileState>>| change.from.is_some() && change.to.is_none();
-        if !gone.is_empty() {
-            let after = states::after(&view.timeline, turn, step)?;
-            let moved = checkpoints.surely_came_from(&checkpoints.file_changes(&after, present)?)?;
-            for (new, old) in moved.into_iter().filter(|(new, old)| gone.contains(old) && !made.contains(new)) {
-                if let Some(change) = delta.files.remove(&old) {
-                    delta.files.insert(new, change);
-                }
-            }
-        }
-        made.extend(delta.files.iter().filter(|(_, change)| is_made(change)).map(|(path, _)| path.clone()));
+        let end = || states::after(&view.timeline, turn, step);
+        let names = RenamedSince::find(view, (&delta, end), present, &all.iter().collect::<Vec<_>>())?;
+        names.lead(view, &mut delta, present)?;
         all.push(delta);
     }
     Ok(all)
@@ -241,10 +231,11 @@ pub struct TakenOut {
     pub changed: &'static str,
 }
 
-/// Plans to take some changes of a turn's steps out; all that was done since stays.
+/// Plans to take some changes of a turn's steps out of the present state; all that was done since stays.
 pub fn take_out(
     view: &View<'_>,
     turn: &Turn,
+    capture: Capture,
     (deltas, beyond): (Vec<(u64, Delta)>, Beyond),
     edits: Option<Edits>,
     words: TakenOut,
@@ -255,7 +246,6 @@ pub fn take_out(
     // What is in the files of an operation that the turn began or moved on is that one's.
     let within = if before.operation == end { end } else { Operation::default() };
     let of_turn = |delta| TurnDelta { turn: turn.turn, delta, within: within.clone(), ..TurnDelta::default() };
-    let capture = view.present()?;
     let mut deltas = under_names_of_now(view, turn, deltas, &capture.checkpoint)?;
     if let Some(newest) = deltas.first_mut() {
         newest.aside = beyond.inverse;

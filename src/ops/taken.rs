@@ -4,12 +4,12 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::unquoted;
-use crate::model::checkpoint::{Change, Checkpoint};
+use crate::model::checkpoint::{Change, Checkpoint, FileState};
 use crate::model::merge::{self, Merged, Verdict};
 use crate::model::turn::{Made, Turn};
 use crate::ops::view::View;
 use anyhow::Result;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each turn the paths that were taken out of it, as records have them, and the last turn that did.
@@ -71,15 +71,25 @@ impl Taken {
 /// or could not be done.
 fn is_out(view: &View<'_>, path: &str, [before, after]: &[Checkpoint; 2], now: &Checkpoint) -> Result<bool> {
     let path = unquoted(path).unwrap_or_else(|| path.into());
+    let file = |state: &Checkpoint| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+    Ok(would_change(view, &path, &Change::new(file(before)?, file(after)?), now)? != Some(true))
+}
+
+/// Whether this would change a file that is as in a state now; none where it could not be done.
+pub fn would_change(
+    view: &View<'_>,
+    path: &BString,
+    change: &Change<Option<FileState>>,
+    now: &Checkpoint,
+) -> Result<Option<bool>> {
     let checkpoints = Checkpoints::new(view.repo);
-    let file = |state: &Checkpoint| checkpoints.captured_file(state, path.as_bstr());
-    let (now, change) = (file(now)?, Change::new(file(before)?, file(after)?));
-    Ok(match merge::file(now, &change) {
-        Verdict::Becomes(next) => next == now,
-        Verdict::Overlap(_) => true,
-        Verdict::Merge(_, blobs) => {
-            let merged = checkpoints.merging(|merge| merge(path.as_bstr(), blobs))?;
-            !matches!(merged, Merged::Clean(id) if Some(id) != now.map(|now| now.id))
-        }
+    let now = checkpoints.captured_file(now, path.as_bstr())?;
+    Ok(match merge::file(now, change) {
+        Verdict::Becomes(next) => Some(next != now),
+        Verdict::Overlap(_) => None,
+        Verdict::Merge(_, blobs) => match checkpoints.merging(|merge| merge(path.as_bstr(), blobs))? {
+            Merged::Clean(id) => Some(Some(id) != now.map(|now| now.id)),
+            Merged::Overlap(_) => None,
+        },
     })
 }

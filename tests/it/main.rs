@@ -117,6 +117,7 @@ mod reboot;
 mod recovery;
 mod refusals;
 mod renamed;
+mod renamed_since;
 mod replay;
 mod repositories;
 mod rewritten;

@@ -56,6 +56,25 @@ fn some_turns_in_the_middle_are_taken_out_at_once() {
 }
 
 #[test]
+fn a_file_that_a_turn_gave_another_name_is_one_thing_by_both_names() {
+    for (mode, path) in Mode::BOTH.into_iter().flat_map(|mode| ["a.txt", "b.txt"].map(|path| (mode, path))) {
+        for way in [&["undo", "--"][..], &["undo", "--only", "1", "--"]] {
+            let repo = Sandbox::new();
+            repo.commit("a.txt", &lines(&[]));
+            repo.turn(mode, "git mv a.txt b.txt; sed -i '4s/.*/turn 1/' b.txt; echo 1 >f1.txt");
+            let before = repo.state();
+            let done = repo.oxundo(way.iter().chain(&[path]));
+            done.success();
+            repo.assert_file("a.txt", lines(&[]), "it has its name again");
+            repo.assert_absent("b.txt", "and not the other");
+            repo.assert_file("f1.txt", "1\n", "all else is there");
+            repo.redo();
+            repo.state().assert_is(&before, "redo brings it back");
+        }
+    }
+}
+
+#[test]
 fn the_users_edits_that_a_turn_only_committed_stay_where_they_have_gone_on() {
     for how in [&["undo", "--revert"][..], &["undo", "--only", "1"]] {
         let repo = Sandbox::new();

@@ -8,14 +8,17 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::pathspec_word;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::leftover::Ends;
 use crate::model::plan::Op;
 use crate::model::planner::LISTED;
+use crate::model::turn::Turn;
+use crate::ops::renamed_since::RenamedSince;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
 
 /// A refusal with hints that fit what is in the way of undoing or redoing this turn; another error as it is.
 pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, turn): (Op, u64)) -> anyhow::Error {
@@ -37,6 +40,42 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
+}
+
+/// A refusal to undo turns because of files that have other names since: what takes the turns out follows them there.
+pub fn under_new_names(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, turns: &[Turn]) -> anyhow::Error {
+    let mut refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
+        Ok(refusal) => return refusal.into(),
+        Err(error) => return error,
+    };
+    let ([last, ..], [.., first]) = (turns, turns) else { return refusal.into() };
+    match are_renamed(view, &refusal.paths, now, turns) {
+        Ok(true) => {
+            let which =
+                if first.turn == last.turn { last.turn.to_string() } else { format!("{}..{}", first.turn, last.turn) };
+            let line = format!(
+                "run 'oxundo undo --only {which}' to take it out of the files under the names that they have now"
+            );
+            refusal.hints = vec![line];
+            refusal.into()
+        }
+        Ok(false) => refusal.into(),
+        Err(error) => error,
+    }
+}
+
+/// Whether each of these files has another name since the end of one of the turns.
+fn are_renamed(view: &View<'_>, paths: &[BString], now: &Checkpoint, turns: &[Turn]) -> Result<bool> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let mut left: BTreeSet<&BString> = paths.iter().collect();
+    for turn in turns {
+        let (before, end) = (view.timeline.undone_to(turn.turn)?, view.timeline.checkpoint(turn.turn, Side::After)?);
+        let inverse = Delta { files: checkpoints.file_changes(&end, &before)?, ..Delta::default() };
+        let names = RenamedSince::find(view, (&inverse, || Ok(end)), now, &[])?;
+        left.retain(|path| !names.has(path));
+    }
+    Ok(left.is_empty())
 }
 
 /// Whether what would take the user's changes out of the way takes nothing, as they are committed, or git leaves them alone; or takes

@@ -18,7 +18,7 @@ use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
-use crate::ops::undo::conflict::leading_on;
+use crate::ops::undo::conflict::{leading_on, under_new_names};
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
@@ -101,6 +101,10 @@ impl Prepared {
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
+        let plan = plan.map_err(|error| match op {
+            Op::Undo => under_new_names(view, error, now, &range.turns[..range.back]),
+            _ => error,
+        });
         let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
         if op == Op::Redo && plan.is_empty() {
             // The user has brought back the files themselves: undo takes them out.
