@@ -81,7 +81,8 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         let here = if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None };
         had.extend(pulled.iter().copied().chain(here));
     }
-    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty()) else {
+    let gained = to.filter(|_| of == Of::Turn).map_or_else(|| Ok(Vec::new()), |to| gained_since(view, turn, to))?;
+    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty() && gained.is_empty()) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
         return Ok(OnOne { ends: [start, end], committed, brought: Brought { commits: pulled, ..Brought::default() } });
     };
@@ -93,6 +94,8 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
             None => (objects.commit_tree(from)?, Vec::new()),
         };
         let (was, overlaps, others) = with_had(view, (was, from), &had, merge)?;
+        let (was, picked) = with_picked(view, (was, now), &gained, merge)?;
+        pulled.extend(picked);
         left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
@@ -229,6 +232,54 @@ fn pulled_between(view: &View<'_>, turn: &Turn, [from, to]: [ObjectId; 2]) -> Re
         }
     }
     Ok(between)
+}
+
+/// The commits that others have published and HEAD has gained since a turn's end, oldest first, as far as they are older than what the turn
+/// made: it may have picked what they did.
+fn gained_since(view: &View<'_>, turn: &Turn, to: ObjectId) -> Result<Vec<ObjectId>> {
+    let (objects, its): (_, Vec<ObjectId>) = (Objects::new(view.repo), its_own(turn).collect());
+    let made = its.iter().filter_map(|id| objects.time(*id)).max();
+    let (Some(head), Some(made)) = (view.head.commit.filter(|head| *head != to), made) else { return Ok(Vec::new()) };
+    let mut gained = objects.commits_between(&[to], head)?;
+    gained.retain(|id| objects.time(*id).is_some_and(|time| time < made));
+    let published = objects.published(&gained)?;
+    gained.retain(|id| published.contains_key(id));
+    let own = objects.picked(&gained, &its);
+    gained.retain(|id| !own.contains(id));
+    gained.reverse();
+    Ok(gained)
+}
+
+/// A turn's tree from before it, with what these commits did that the one after it has as well; and which of them that were.
+fn with_picked(
+    view: &View<'_>,
+    (mut was, now): (ObjectId, ObjectId),
+    gained: &[ObjectId],
+    merge: &mut Merge<'_>,
+) -> Result<(ObjectId, Vec<ObjectId>)> {
+    let (objects, checkpoints, mut picked) = (Objects::new(view.repo), Checkpoints::new(view.repo), Vec::new());
+    if gained.is_empty() || was == now {
+        return Ok((was, picked));
+    }
+    let own: BTreeSet<BString> = objects.changed_paths(was, now)?.into_iter().collect();
+    let empty = objects.write_empty_tree()?;
+    for id in gained {
+        let [parent] = objects.parents(*id)?[..] else { continue };
+        let [made_on, made] = [objects.commit_tree(parent)?, objects.commit_tree(*id)?];
+        let mut is_any = false;
+        for path in objects.changed_paths(made_on, made)?.into_iter().filter(|path| own.contains(path)) {
+            let alone = |tree| objects.edited_tree(empty, &[(path.clone(), objects.tree_entry(tree, path.as_bstr())?)]);
+            let ([made_on, made, with], mut overlaps) = ([alone(made_on)?, alone(made)?, alone(now)?], BTreeMap::new());
+            let mut gains = |tree| checkpoints.merge_trees(tree, made_on, made, &mut overlaps, merge);
+            let (on_end, on_start) = (gains(with)?, gains(alone(was)?)?);
+            if on_end == with && on_start != alone(was)? && overlaps.is_empty() {
+                let entry = objects.tree_entry(on_start, path.as_bstr())?;
+                (was, is_any) = (objects.edited_tree(was, &[(path, entry)])?, true);
+            }
+        }
+        picked.extend(is_any.then_some(*id));
+    }
+    Ok((was, picked))
 }
 
 /// A tree with what was there too, the paths where the two overlap, and the trees that this was, and was made upon.

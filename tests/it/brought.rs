@@ -307,6 +307,54 @@ fn a_turn_that_only_merged_names_the_line_that_takes_the_merge_out() {
 
 /// What is on a branch that is there still goes with the merge that brought it; what nothing else has any more stays.
 #[test]
+fn what_a_turn_picked_of_others_stays_once_the_user_has_pulled_it() {
+    let picks = ["git cherry-pick -n origin/main", "git merge -q --squash origin/main"];
+    let pulls = ["git pull -q --rebase", "git pull -q --no-rebase --no-edit", "git pull -q --rebase; git push -q"];
+    let ways: [&[&str]; 2] = [&["undo", "--only", "1"], &["undo", "--revert"]];
+    let cases = picks.into_iter().flat_map(|pick| pulls.map(|pull| (format!("{pick}; {pull}"), (pick, pull))));
+    check_all(cases, |(pick, pull)| {
+        for way in ways {
+            let repo = team();
+            repo.sh("cd ../colleague; seq 30 >numbers; git add -A; git commit -qm numbers
+                     sed -i '8s/.*/PICKED/' numbers; echo PICKED >picked; git add -A
+                     GIT_COMMITTER_DATE='2024-01-01T00:00:00Z' git commit -qm picked; git push -q");
+            repo.sh("git pull -q; git reset -q --hard HEAD~; echo mine >mine; git add mine; git commit -qm mine");
+            repo.agent(&format!("{pick}; sed -i '1s/.*/AGENT/' numbers; git add -A; git commit -qm agent"));
+            repo.sh("cd ../colleague; sed -i '20s/.*/LATER/' numbers; git commit -qam later; git push -q");
+            repo.sh(pull);
+            let before = repo.state();
+            let done = repo.oxundo(way);
+            done.success();
+            let left = repo.sh("git show HEAD:numbers HEAD:picked HEAD:mine; cat numbers picked");
+            assert_eq!([left.matches("PICKED").count(), left.matches("LATER").count()], [4, 2], "{done:?}");
+            assert!(!left.contains("AGENT") && left.contains("mine"), "{left}");
+            assert!(done.err().contains("(picked) stays: turn 1 brought it"), "{done:?}");
+            repo.redo();
+            repo.state().assert_is(&before, "redo brings it back");
+            repo.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn what_others_made_of_a_turn_and_published_is_taken_out_with_it() {
+    let brings = ["git merge -q --no-edit --no-ff origin/topic", "git cherry-pick origin/topic"];
+    for brings in brings {
+        let repo = team();
+        repo.sh("git pull -q; seq 30 >numbers; git add -A; git commit -qm numbers; git push -q; git switch -qc topic");
+        repo.agent("sed -i '1s/.*/AGENT/' numbers");
+        repo.sh("git push -q origin topic");
+        repo.sh(&format!(
+            "cd ../colleague; git pull -q; {brings}; sed -i '20s/.*/THEIRS/' numbers; git commit -qam theirs; git push -q"
+        ));
+        repo.sh("git switch -q main; git pull -q");
+        repo.oxundo(["undo", "--only", "1"]).success();
+        assert_eq!(repo.sh("grep -c AGENT numbers || :; grep -c THEIRS numbers"), "0\n1", "{brings}");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn what_is_nowhere_else_stays_where_the_turn_that_merged_it_is_taken_out() {
     for (and, stays) in
         [("git branch -qD topic", true), ("git branch -qD topic; git branch release", true), ("true", false)]

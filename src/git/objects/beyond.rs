@@ -89,7 +89,7 @@ impl Walk<'_, '_> {
             }
             return is_in_order.then_some(());
         }
-        let time = self.objects.repo.find_commit(id).ok()?.time().ok()?.seconds;
+        let time = self.objects.time(id)?;
         self.next.push((time, Reverse(self.met.len()), id));
         self.open += usize::from(!is_hidden);
         self.met.insert(id, Met { time, is_hidden, parents: None });

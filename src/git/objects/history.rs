@@ -32,11 +32,7 @@ impl Newest<'_, '_> {
     /// wrong by a day.
     pub fn may_have(&self, id: ObjectId) -> bool {
         let newest = self.next.peek().map(|(time, ..)| *time);
-        self.time(id).is_some_and(|time| newest.is_some_and(|newest| time <= newest.saturating_add(SKEW)))
-    }
-
-    fn time(&self, id: ObjectId) -> Option<i64> {
-        Some(self.objects.repo.find_commit(id).ok()?.time().ok()?.seconds)
+        self.objects.time(id).is_some_and(|time| newest.is_some_and(|newest| time <= newest.saturating_add(SKEW)))
     }
 
     /// The next so many of them.
@@ -55,7 +51,7 @@ impl Newest<'_, '_> {
 
     /// What a partial clone or damage has left out ends there.
     fn add(&mut self, id: ObjectId) {
-        if let Some(time) = self.time(id).filter(|_| self.seen.insert(id)) {
+        if let Some(time) = self.objects.time(id).filter(|_| self.seen.insert(id)) {
             self.next.push((time, Reverse(self.seen.len()), id));
         }
     }
@@ -71,6 +67,11 @@ impl<'r> Objects<'r> {
 }
 
 impl Objects<'_> {
+    /// When a commit was made, in seconds since 1970; none of one that cannot be read.
+    pub fn time(&self, id: ObjectId) -> Option<i64> {
+        Some(self.repo.find_commit(id).ok()?.time().ok()?.seconds)
+    }
+
     /// The commits that `from` reaches and `hidden` does not, newest first.
     pub fn commits_between(&self, hidden: &[ObjectId], from: ObjectId) -> Result<Vec<ObjectId>> {
         let hidden: Vec<_> = hidden.iter().copied().filter(|id| self.repo.has_object(*id)).collect();
