@@ -2061,6 +2061,88 @@ fn what_the_user_adds_to_a_new_file_between_calls_is_in_no_commit_of_the_agents(
     repo.assert_file("n.txt", "its\nmine\n", "the user's is there");
 }
 
+/// The line is the agent's now, and nothing else of the file.
+#[test]
+fn where_a_call_overwrites_a_line_that_the_user_saved_all_else_of_theirs_is_in_no_commit() {
+    let calls: [fn(&Sandbox); 3] = [
+        |repo| edit(repo, 1, "n", "sed -i '12s/.*/AGENT/' n"),
+        |repo| shell(repo, 1, "sed -i '12s/.*/AGENT/' n"),
+        |repo| shell(repo, 1, "sed -i '12d' n; echo AGENT >>n"),
+    ];
+    for call in calls {
+        let repo = begun(Mode::Commit, "seq 20 >n; git add n; git commit -qm n");
+        user(&repo, "sed -i '2s/.*/USER1/; 12s/.*/USER2/; 17s/$/\\nUSER3/' n");
+        let saved = repo.read("n");
+        call(&repo);
+        ends(&repo);
+        let (commit, left) = (repo.git(["show", "--format="]), repo.git(["diff"]));
+        assert!(commit.contains("+AGENT") && commit.contains("-12") && !commit.contains("USER"), "{commit}");
+        assert!(left.contains("+USER1") && left.contains("+USER3") && !left.contains("+AGENT"), "{left}");
+        let before = repo.state();
+        repo.undo();
+        repo.assert_file("n", &saved, "all that the user had saved is there");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        repo.assert_sound();
+    }
+}
+
+/// Whoever has committed it since.
+#[test]
+fn what_the_user_saves_in_a_new_file_of_the_agents_that_is_committed_is_in_no_commit_of_its() {
+    let new: fn(&Sandbox) = |repo| edit(repo, 1, "n", "seq 15 | sed '$s/.*/AGENT/' >n");
+    let users: fn(&Sandbox) = |repo| user(repo, "git add n; git commit -qm users");
+    let agents: fn(&Sandbox) = |repo| shell(repo, 2, "git add n; git commit -qm agents");
+    let more: fn(&Sandbox) = |repo| edit(repo, 3, "n", "sed -i '10s/.*/AGENT/' n");
+    let saves: fn(&Sandbox) = |repo| user(repo, "sed -i '4s/.*/USER/' n");
+    let other: fn(&Sandbox) = |repo| edit(repo, 4, "a.txt", "echo AGENT >>a.txt");
+    let stories: [&[fn(&Sandbox)]; 8] = [
+        &[new, users, saves],
+        &[new, users, saves, other],
+        &[new, agents, saves, other],
+        &[new, agents, more, saves, other],
+        &[new, users, more, saves],
+        &[new, users, saves, more],
+        &[new, agents, saves, more],
+        &[new, saves, more, other],
+    ];
+    for (at, story) in stories.iter().enumerate() {
+        let repo = begun(Mode::Commit, "true");
+        story.iter().for_each(|act| act(&repo));
+        ends(&repo);
+        let commits = repo.git(["log", "-p", "--format=%s"]);
+        assert!(!commits.contains("USER"), "{at}: {commits}");
+        let file = text(&repo, "n");
+        assert!(file.contains("USER") && file.contains("AGENT"), "{at}: {file}");
+        assert_eq!(repo.git(["diff", "--name-only"]), "n", "{at}: it is uncommitted, and all else is committed");
+        assert!(!repo.git(["diff"]).contains("+AGENT"), "{at}: the agent's is committed");
+        repo.assert_sound();
+    }
+}
+
+/// Who commits next commits nothing that nobody has staged.
+#[test]
+fn what_a_call_committed_of_the_users_is_staged_as_it_is_committed_where_the_turn_is_taken_out() {
+    for (mode, way) in
+        Mode::BOTH.into_iter().flat_map(|mode| [["undo", "--revert"], ["undo", "--only=1"]].map(|way| (mode, way)))
+    {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "a.txt", "sed -i 1iAGENT a.txt");
+        user(&repo, "echo USER >>late.txt; sed -i '5s/.*/USER/' both.txt");
+        shell(&repo, 2, "sed -i '1s/.*/AGENT/' both.txt; git add -A; git commit -qm agents");
+        ends(&repo);
+        let before = repo.state();
+        let done = repo.oxundo(way);
+        done.success();
+        let head = repo.sh("git show HEAD:a.txt HEAD:both.txt HEAD:late.txt");
+        assert_eq!((head.matches("USER").count(), head.matches("AGENT").count()), (2, 0), "{done:?}");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{done:?}");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        repo.assert_sound();
+    }
+}
+
 /// What happens in a turn, by whom: `a` a call of a shell, `e` one that names the file of the first letter, `u` the user.
 type Story<'a> = (&'a str, &'a [(char, &'a str)]);
 

@@ -33,12 +33,22 @@ enum Driver {
     Other(String),
 }
 
+/// Where lines of the one side are next to the other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// As git merges.
+    AsGit,
+    /// What is right beside the other side's lines does not overlap with them.
+    Beside,
+    /// Nor does anything: where both have changed lines, these are theirs.
+    Theirs,
+}
+
 /// Merges the content of files.
 pub struct Merger<'repo> {
     repo: &'repo Repo,
     attributes: gix::AttributeStack<'repo>,
-    /// Whether what is right beside the other side's lines does not overlap with them.
-    beside: bool,
+    how: How,
 }
 
 impl Merger<'_> {
@@ -60,13 +70,17 @@ impl Merger<'_> {
         let Some((wide, sides)) = text.filter(|_| !matches!(driver, Driver::Binary)) else {
             return Ok(Merged::Overlap(Cause::Binary));
         };
-        let is_union = matches!(driver, Driver::Union);
+        let union = matches!(driver, Driver::Union).then_some("--union");
         // Who writes other line ends has changed each line, and most often none.
-        let merged = match self.merge_lines(&sides, is_union)? {
-            None => as_changed(&sides).map(|sides| self.merge_lines(&sides, is_union)).transpose()?.flatten(),
+        let merged = match self.merge_lines(&sides, union)? {
+            None => as_changed(&sides).map(|sides| self.merge_lines(&sides, union)).transpose()?.flatten(),
             merged => merged,
         };
-        let merged = merged.or_else(|| if self.beside { merged_beside(&sides) } else { None });
+        let merged = merged.or_else(|| if self.how == How::AsGit { None } else { merged_beside(&sides) });
+        let merged = match merged {
+            None if self.how == How::Theirs => self.merge_lines(&sides, Some("--theirs"))?,
+            merged => merged,
+        };
         let Some(mut merged) = merged else { return Ok(Merged::Overlap(Cause::Lines(overlap(&sides)))) };
         if let Some(wide) = wide {
             merged = wide.write(&merged).with_context(|| format!("write '{path}' as it was encoded"))?;
@@ -111,12 +125,10 @@ impl Merger<'_> {
     }
 
     /// `None` where lines overlap.
-    fn merge_lines(&self, sides: &[Vec<u8>; 3], union: bool) -> Result<Option<Vec<u8>>> {
+    fn merge_lines(&self, sides: &[Vec<u8>; 3], favor: Option<&str>) -> Result<Option<Vec<u8>>> {
         let scratch = self.repo.scratch()?;
         let mut args: Vec<OsString> = vec!["merge-file".into(), "-p".into(), "-q".into()];
-        if union {
-            args.push("--union".into());
-        }
+        args.extend(favor.map(OsString::from));
         let files = ["ours", "base", "theirs"].map(|side| scratch.join(format!("merge-{}-{side}", std::process::id())));
         for (file, bytes) in files.iter().zip(sides) {
             std::fs::write(file, bytes).with_context(|| format!("write '{}'", file.display()))?;
@@ -135,21 +147,26 @@ impl Merger<'_> {
 impl<'r> Checkpoints<'r> {
     /// Runs `work` with a merge of content, which is set up when it is first needed.
     pub fn merging<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
-        self.merging_as(false, work)
+        self.merging_as(How::AsGit, work)
     }
 
     /// As [`Self::merging`], where it is asked whose a line is: to git, who writes right beside a line of the other's has changed that
     /// too.
     pub fn merging_beside<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
-        self.merging_as(true, work)
+        self.merging_as(How::Beside, work)
     }
 
-    fn merging_as<T>(&self, beside: bool, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+    /// As [`Self::merging_beside`], where the other side has the last word on what both have changed.
+    pub fn merging_for_theirs<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+        self.merging_as(How::Theirs, work)
+    }
+
+    fn merging_as<T>(&self, how: How, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
         let mut merger = None;
         work(&mut |path, blobs| {
             let merger = match &mut merger {
                 Some(merger) => merger,
-                None => merger.insert(Merger { beside, ..self.merger()? }),
+                None => merger.insert(Merger { how, ..self.merger()? }),
             };
             merger.merge(path, blobs)
         })
@@ -190,7 +207,7 @@ impl<'r> Checkpoints<'r> {
         Ok(Merger {
             repo: self.repo,
             attributes: self.repo.gix.attributes_only(&index, Source::WorktreeThenIdMapping)?,
-            beside: false,
+            how: How::AsGit,
         })
     }
 }

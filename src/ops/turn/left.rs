@@ -4,6 +4,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, Checkpoint, FileState, Head};
+use crate::model::leftover::Ends;
 use crate::ops::turn::checkouts::Checkout;
 use crate::ops::turn::renamed::{Files, Origin, Renames};
 use crate::ops::view::View;
@@ -109,12 +110,22 @@ pub fn left_by_calls<'g>(
             chain if now.is_some() => chain.changed(&path, now, made_to)?,
             _ => None,
         };
-        let is_left = |chain: &Chain| chain.change.from != first && chain.were != [chain.change.from];
+        let is_left = |chain: &Chain| chain.change.from != first;
         if let Some(Chain { change, were, .. }) = chain.filter(is_left) {
             left.insert(path, LeftByCalls { file: change.from, were });
         }
     }
     Ok(left)
+}
+
+/// Whether what is committed of a file has nothing of what the user has made of what calls left in it.
+pub fn is_without(view: &View<'_>, committed: ObjectId, (left, now): (ObjectId, ObjectId)) -> Result<bool> {
+    let content = |id| Checkpoints::new(view.repo).content_of(id);
+    let (Some(committed), Some(left), Some(now)) = (content(committed)?, content(left)?, content(now)?) else {
+        return Ok(false);
+    };
+    let to = |to| Ends { from: Some(&left), to: Some(to) };
+    Ok(left != now && !to(&now).is_in(to(&committed)))
 }
 
 impl Between<'_> {
@@ -150,7 +161,16 @@ impl Between<'_> {
             let file = |(kind, id)| FileState { kind, id, mode };
             let (before, committed) = (objects.tree_file(was, old.as_bstr())?.map(file), committed.map(file));
             let left = if there == known {
-                made_to(path, committed, &Change::new(before, chain.change.from))?
+                let merged = made_to(path, committed, &Change::new(before, chain.change.from))?;
+                match (merged, committed, chain.change.from, chain.change.to) {
+                    // A new file is no change to what is committed of it: all that calls left is theirs still.
+                    (None, Some(committed), Some(left), Some(now))
+                        if is_without(view, committed.id, (left.id, now.id))? =>
+                    {
+                        Some(Some(left))
+                    }
+                    (merged, ..) => merged,
+                }
             } else {
                 // A call has changed it in between.
                 None

@@ -12,7 +12,7 @@ use crate::git::objects::tree::plain_entry;
 use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Checkpoint, FileState, IndexState, Kind};
-use crate::model::merge::{Blobs, Merge, Merged};
+use crate::model::merge::{Blobs, Cause, Merge, Merged};
 use crate::model::path::parents;
 use crate::model::plan::{AsideMove, Plan};
 use crate::model::pointers::Pointers;
@@ -20,7 +20,7 @@ use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
 use crate::ops::turn::gaps::{Gaps, Overlaps, is_led_by_user, is_users_end, tells_all};
-use crate::ops::turn::left::LeftByCalls;
+use crate::ops::turn::left::{LeftByCalls, is_without};
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::renamed::CameFrom;
 use crate::ops::turn::states;
@@ -234,8 +234,13 @@ impl Theirs {
         };
         // A call may have committed what the user had saved in it by then.
         let is_it = |left: &Option<FileState>| committed == left.map(|left| (left.kind, left.id));
+        // Or what calls had made by an earlier time, without anything of the user's.
+        let has_none_of_theirs = |left: &Option<FileState>| match (committed, left, file(after, path)?) {
+            (Some((_, committed)), Some(left), Some(now)) => is_without(view, committed, (left.id, now.id)),
+            _ => Ok(false),
+        };
         if let Some(LeftByCalls { file: left, were }) = self.left.get(path)
-            && (is_at_start()? || is_it(left) || were.iter().any(is_it))
+            && (is_at_start()? || is_it(left) || were.iter().any(is_it) || has_none_of_theirs(left)?)
             && (committed.is_some() || left.is_some() && file(after, path)?.is_some())
             && (checkpoints.has_room(after, path)? || self.has_room_beside_theirs(view, after, path)?)
         {
@@ -366,7 +371,14 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         // Where the filter is gone, git stages none of it: that is said where it is to be staged.
         let (Ok(base), Ok(theirs)) = (content(saved), content(now)) else { return Ok(Whose::Turns) };
         let blobs = Blobs { base, ours, theirs };
-        Ok(match (self.merge)(path, blobs)? {
+        let merged = match (self.merge)(path, blobs)? {
+            // What the agent has made of lines that the user had saved is the agent's, and no more than these.
+            Merged::Overlap(Cause::Lines(_)) => {
+                Checkpoints::new(view.repo).merging_for_theirs(|merge| merge(path, blobs))?
+            }
+            merged => merged,
+        };
+        Ok(match merged {
             Merged::Clean(id) => Whose::Both(Some(Part { file: FileState { kind, id, ..now }, is_gits })),
             Merged::Overlap(_) => Whose::Turns,
         })
