@@ -378,7 +378,7 @@ impl Turn {
         if self.own_part().is_none() {
             // Of a `run` whose agent tells of nothing there is no part.
             let asked = self.own_words().into_iter().collect();
-            all.push(Session { agent: &self.agent, id: self.session.as_deref(), model: None, asked });
+            all.push(Session { agent: &self.agent, id: self.session.as_deref(), model: None, idle: false, asked });
         }
         for part in self.origin.parts.iter().filter(|part| !part.told_twice) {
             let asked = part.asked.iter().map(|asked| (asked.message.as_deref(), asked.prompt.as_deref()));
@@ -390,7 +390,7 @@ impl Turn {
             let agent = if part.inside { run_agent } else { &part.agent };
             let model = part.model.as_deref().and_then(model_name);
             let at = if self.is_own(part) { 0 } else { all.len() };
-            all.insert(at, Session { agent, id: part.session.as_deref(), model, asked });
+            all.insert(at, Session { agent, id: part.session.as_deref(), model, idle: part.idle, asked });
         }
         let mut again = self.origin.parts.iter().filter(|part| part.told_twice);
         if let [one] = &mut all[..] {
@@ -417,9 +417,10 @@ impl Turn {
         (message.is_some() || prompt.is_some()).then_some((message, prompt))
     }
 
-    /// Every agent that took part, its own first, with the model where it is known: `claude:claude-opus-5`.
+    /// Every agent that has changed something, its own first, with the model where it is known: `claude:claude-opus-5`.
     pub fn assistants(&self) -> Vec<String> {
-        let sessions = self.sessions();
+        let mut sessions = self.sessions();
+        sessions.retain(|session| !session.idle);
         let is_known = |agent: &str| sessions.iter().any(|session| session.agent == agent && session.model.is_some());
         let mut all = Vec::new();
         for session in &sessions {
@@ -655,6 +656,9 @@ pub struct Participant {
     /// Whether another part tells of the same session: an editor's protocol and the agent's own hooks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_twice: bool,
+    /// Whether it is known to have changed nothing in the turn: it is named where it took part, and not where work is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
     /// What it was asked for, in that order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
@@ -685,6 +689,8 @@ pub struct Session<'a> {
     pub id: Option<&'a str>,
     /// The model's name.
     pub model: Option<String>,
+    /// Whether it is known to have changed nothing.
+    pub idle: bool,
     /// What it was asked for: more than once, where it got another prompt while others were at work.
     pub asked: Vec<Words<'a>>,
 }

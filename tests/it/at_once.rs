@@ -200,6 +200,55 @@ fn what_changed_after_a_call_of_which_nothing_told_the_end_is_named_where_it_goe
     output.warns("'f2' changed outside of turn 1's calls, while one may have been at work: what you saved there goes");
 }
 
+/// What was saved before the call that starts it is not its work.
+#[test]
+fn what_the_user_saved_before_a_command_was_left_running_is_theirs() {
+    let saves = [
+        ("pre 1 Edit f1; echo AGENT >>f1; post 1 Edit f1; echo USER >>f2", "sed -i 1iAGENT f1"),
+        ("pre 1 Bash; echo AGENT >>f1; post 1 Bash; echo USER >>f2; echo USER >new", "true"),
+        ("echo USER >>f2; pre 1 Edit f1; echo AGENT >>f1; post 1 Edit f1", "true"),
+        ("echo USER >>f2; pre 1 Bash f1; echo AGENT >>f1; post 1 Bash f1; git mv f2 f3", "true"),
+    ];
+    check_all(saves.map(|(saves, call)| (format!("{saves}; {call}"), (saves, call))), |(saves, call)| {
+        let (repo, commit) = told(&format!(
+            "{saves}
+            pre 2 Bash; {call}; sh -c 'until [ -e ../home/over ]; do sleep .01; done' & post 2 Bash
+            pre 3 Edit f1; sed -i 2iAGENT f1; post 3 Edit f1; touch ../home/over"
+        ));
+        assert!(commit.contains("+AGENT") && !commit.contains("USER"), "{commit}");
+        let users = || repo.sh("git status --porcelain | grep -v f1 || :; grep -h USER f2 f3 new 2>/dev/null || :");
+        let theirs = users();
+        for way in [&["undo"][..], &["undo", "--only", "1"], &["undo", "--revert"]] {
+            let done = repo.oxundo(way);
+            done.success();
+            assert!(!done.err().contains("changed outside"), "{way:?}: {done:?}");
+            assert_eq!(
+                (users(), repo.sh("grep -c AGENT f1 || :")),
+                (theirs.clone(), "0".to_owned()),
+                "{way:?}: {done:?}"
+            );
+            repo.redo();
+        }
+        repo.assert_sound();
+    });
+}
+
+/// What is saved then may be its work, and each way to take the turn out says so.
+#[test]
+fn what_changed_beside_a_command_left_running_is_named_by_each_way_to_take_it_out() {
+    for way in [&["undo"][..], &["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--", "f2"]] {
+        let (repo, _commit) = told(
+            "pre 1 Bash; echo AGENT >>f1; sh -c 'until [ -e ../home/over ]; do sleep .01; done' & post 1 Bash
+            echo USER >>f2; touch ../home/over",
+        );
+        let done = repo.oxundo(way);
+        done.success();
+        done.warns(
+            "'f2' changed outside of turn 1's calls, while one may have been at work: what you saved there goes",
+        );
+    }
+}
+
 /// It makes no commits and no branches: these are the user's.
 #[test]
 fn what_the_user_commits_while_a_command_is_left_running_is_theirs() {

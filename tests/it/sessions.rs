@@ -385,3 +385,191 @@ fn what_a_session_wrote_is_taken_out_of_a_file_that_has_another_name_by_now() {
         }
     }
 }
+
+/// What a session moved and another or the user has moved back is where it was: there is nothing to take out.
+#[test]
+fn a_file_that_a_session_moved_and_that_is_back_stays_where_the_session_is_taken_out() {
+    let back = ["git mv o f", "mv o f; git add -A", "git stash -q", "git checkout -q HEAD f; git rm -qf o"];
+    in_both_modes(|mode| {
+        for back in back {
+            let repo = Sandbox::new();
+            repo.commit("f", "one\ntwo\nthree\n");
+            repo.commit("g", "g\n");
+            if mode == Mode::Ghost {
+                repo.git(["config", "oxundo.mode", "ghost"]);
+            }
+            asked(&repo, ONE, "one");
+            asked(&repo, TWO, "two");
+            writes(&repo, ONE, "by one");
+            tick();
+            let about = json!({"tool_name": "Bash", "tool_use_id": "m", "tool_input": {"command": "git mv f o"}});
+            hook(&repo, TWO, "PreToolUse", &about);
+            repo.sh("git mv f o; echo 'by two' >>g");
+            hook(&repo, TWO, "PostToolUse", &about);
+            tick();
+            repo.sh(back);
+            tick();
+            hook(&repo, TWO, "Stop", &json!({}));
+            hook(&repo, ONE, "Stop", &json!({}));
+            let (file, before) = (repo.read("f"), repo.state());
+            let done = repo.oxundo(["undo", "--session", "two"]);
+            assert_eq!(repo.read("f"), file, "{back}: {done:?}");
+            if done.code == 0 {
+                assert_eq!(repo.sh("cat g; ls"), "g\nREADME.txt\nf\ng", "{back}: {done:?}");
+                repo.redo();
+            }
+            repo.state().assert_is(&before, "as it was");
+            repo.assert_sound();
+        }
+    });
+}
+
+/// What changed beside the calls of one session is another's, which has something at work, or the user's; and what the user commits is
+/// theirs, whatever is at work.
+#[test]
+fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
+    let call = |repo: &Sandbox, tool: &str, id: &str, script: &str| {
+        let about = json!({"tool_name": tool, "tool_use_id": id, "tool_input": {"file_path": repo.path("g"), "command": script}});
+        hook(repo, TWO, "PreToolUse", &about);
+        repo.sh(script);
+        hook(repo, TWO, "PostToolUse", &about);
+        tick();
+    };
+    let saves = ["true", "echo LATER >>k", "git switch -qc feat"];
+    for (mode, saves) in Mode::BOTH.into_iter().flat_map(|mode| saves.map(|saves| (mode, saves))) {
+        let repo = Sandbox::new();
+        repo.sh("for f in f g h k; do echo $f >$f; done; git add -A; git commit -qm files");
+        if mode == Mode::Ghost {
+            repo.git(["config", "oxundo.mode", "ghost"]);
+        }
+        asked(&repo, ONE, "one");
+        writes(&repo, ONE, "by one");
+        hook(&repo, ONE, "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
+        asked(&repo, TWO, "two");
+        call(&repo, "Edit", "1", "echo 'by two' >>g");
+        repo.sh(&format!("{saves}; echo USER >>h; git add h; git commit -qm mine"));
+        tick();
+        call(&repo, "Bash", "2", "echo 'by two' >>g");
+        hook(&repo, TWO, "Stop", &json!({}));
+        let (user, before) = (repo.head(), repo.sh("cat f g h k"));
+        if saves.contains("LATER") {
+            repo.oxundo(["undo", "--only", "1.3"]).success();
+            assert_eq!(repo.sh("cat h k; git show HEAD:h"), "h\nUSER\nk\nh\nUSER", "it is committed");
+            repo.redo();
+            assert_eq!(repo.sh("cat f g h k"), before);
+        }
+        let done = repo.oxundo(["undo", "--session", "two"]);
+        done.success();
+        assert_eq!(repo.sh("cat f g h"), "f\nby one\ng\nh\nUSER", "{saves}: {done:?}");
+        assert_eq!(repo.git(["log", "-1", "--format=%s", &user]), "mine");
+        repo.git(["merge-base", "--is-ancestor", &user, "HEAD"]);
+        repo.assert_sound();
+    }
+}
+
+/// Whoever was done before that has no part in it.
+#[test]
+fn what_a_session_does_after_an_undo_is_called_after_its_own_prompt() {
+    in_both_modes(|mode| {
+        for undo in [&["undo"][..], &["undo", "--session", "one"]] {
+            let repo = Sandbox::new();
+            repo.sh("for f in f g; do echo $f >$f; done; git add -A; git commit -qm files");
+            if mode == Mode::Ghost {
+                repo.git(["config", "oxundo.mode", "ghost"]);
+            }
+            asked(&repo, ONE, "prompt of one");
+            asked(&repo, TWO, "prompt of two");
+            writes(&repo, ONE, "by one");
+            hook(&repo, ONE, "Stop", &json!({}));
+            tick();
+            repo.oxundo(undo).success();
+            writes(&repo, TWO, "by two");
+            hook(&repo, TWO, "Stop", &json!({}));
+            let turn = repo.json(["log", "-1"]).1["turns"][0].clone();
+            assert_eq!((&turn["session"], &turn["message"]), (&json!("two"), &json!("prompt of two")), "{turn}");
+            assert_eq!(turn["sessions"].as_array().map(Vec::len), Some(1), "{turn}");
+            if mode == Mode::Commit {
+                assert_eq!(repo.git(["log", "-1", "--format=%s"]), "prompt of two");
+            }
+        }
+    });
+}
+
+/// Each of the lines that refusals name is another one, until there is nothing that nobody can tell.
+#[test]
+fn what_nobody_can_tell_and_is_taken_out_is_no_reason_to_refuse_any_more() {
+    in_both_modes(|mode| {
+        for session in ["one", "two"] {
+            let repo = Sandbox::new();
+            repo.sh("echo f >f; seq 40 >g; git add -A; git commit -qm files");
+            if mode == Mode::Ghost {
+                repo.git(["config", "oxundo.mode", "ghost"]);
+            }
+            asked(&repo, ONE, "one");
+            asked(&repo, TWO, "two");
+            writes(&repo, ONE, "by one");
+            tick();
+            let test = json!({"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "npm test"}});
+            hook(&repo, ONE, "PreToolUse", &test);
+            let two_writes = |at: usize| {
+                let about = json!({"tool_name": "Edit", "tool_use_id": at.to_string(), "tool_input": {"file_path": repo.path("g")}});
+                hook(&repo, TWO, "PreToolUse", &about);
+                repo.sh(&format!("sed -i '{at}5s/.*/by two/' g"));
+                hook(&repo, TWO, "PostToolUse", &about);
+                tick();
+            };
+            two_writes(1);
+            two_writes(2);
+            hook(&repo, ONE, "PostToolUse", &test);
+            tick();
+            // Nobody else is at work by now.
+            two_writes(3);
+            hook(&repo, TWO, "Stop", &json!({}));
+            hook(&repo, ONE, "Stop", &json!({}));
+            let way = ["undo", "--session", session];
+            for step in ["1.2", "1.3"] {
+                let error = repo.refuses(&way, "conflict");
+                assert!(error["hints"].to_string().contains(&format!("'oxundo undo --only {step}'")), "{error}");
+                repo.oxundo(["undo", "--only", step]).success();
+            }
+            repo.oxundo(way).success();
+            let left = if session == "one" { "f\n1" } else { "f\nby one\n0" };
+            assert_eq!(repo.sh("cat f; grep -c 'by two' g || :"), left, "{session}");
+            repo.assert_sound();
+        }
+    });
+}
+
+/// Who only asked has changed nothing, and is named for no commit.
+#[test]
+fn a_session_that_changed_nothing_is_named_for_no_work_of_anothers() {
+    let repo = Sandbox::new();
+    repo.sh("echo f >f; git add -A; git commit -qm files");
+    for (at, first) in ["asks", "works"].into_iter().enumerate() {
+        let asks = |event: &str, more: Value| hook(&repo, ONE, event, &more);
+        let prompt = |at: usize| json!({"prompt": "a question", "prompt_id": at.to_string()});
+        if first == "asks" {
+            asks("UserPromptSubmit", prompt(at));
+        }
+        asked(&repo, TWO, &format!("work {at}"));
+        if first == "works" {
+            asks("UserPromptSubmit", prompt(at));
+        }
+        let look = json!({"tool_name": "Bash", "tool_use_id": format!("l{at}"), "tool_input": {"command": "cat f"}});
+        asks("PreToolUse", look.clone());
+        asks("PostToolUse", look);
+        tick();
+        writes(&repo, TWO, &format!("by two {at}"));
+        tick();
+        asks("Stop", json!({}));
+        hook(&repo, TWO, "Stop", &json!({}));
+        let commit = repo.git(["log", "-1", "--format=%B"]);
+        assert!(commit.starts_with(&format!("work {at}")), "{first}: {commit}");
+        assert!(commit.contains("haiku") && !commit.contains("opus"), "{first}: {commit}");
+        let notes = repo.git(["notes", "--ref=oxundo", "show", "HEAD"]);
+        assert!(notes.contains(r#""two""#) && !notes.contains(r#""one""#), "{first}: {notes}");
+        let turn = repo.json(["log", "-1"]).1["turns"][0].clone();
+        assert_eq!(turn["sessions"].as_array().map(Vec::len), Some(2), "both took part: {turn}");
+    }
+    repo.assert_sound();
+}

@@ -22,8 +22,9 @@ use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
 use crate::model::pointers::Tip;
 use crate::model::record::Record;
+use crate::model::step::Step;
 use crate::model::timeline::{Pin, Timeline};
-use crate::model::turn::{CommitKind, Footing, Made, Mode, Turn, TurnCommit, listed};
+use crate::model::turn::{Asked, CommitKind, Footing, Made, Mode, Participant, Turn, TurnCommit, listed};
 use crate::ops::called::logs;
 use crate::ops::dropped::dropped_since;
 use crate::ops::locked::Locked;
@@ -91,6 +92,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     if is_nothing && !has_come && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
+    note_who_changed_nothing(locked, &mut turn)?;
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
@@ -105,6 +107,32 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     // Else the next turn does it as it begins.
     let _ = calls::forget(locked.repo).and_then(|()| Index::new(locked.repo).forget_begun());
     Ok(Some(turn))
+}
+
+/// Notes which of several sessions only looked, where all told of each call: the turn is called after another one then.
+fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn) -> Result<()> {
+    if turn.origin.parts.len() < 2 || !turn.origin.by_hooks || !turn.led_by_user {
+        return Ok(());
+    }
+    let (steps, told) = (view.timeline.steps(turn.turn)?, calls::in_open_turn(view.repo));
+    let has_changed = |part: &Participant| {
+        let is_its = |step: &Step| {
+            step.session == part.session || part.session.as_ref().is_some_and(|id| step.others.contains(id))
+        };
+        let goes_on = told.iter().any(|call| call.session == part.session && call.goes_on);
+        goes_on || part.listed.is_some() || part.told_twice || steps.iter().any(is_its)
+    };
+    let changed: Vec<bool> = turn.origin.parts.iter().map(has_changed).collect();
+    let Some(first) = changed.iter().position(|has| *has) else { return Ok(()) };
+    for (part, has) in turn.origin.parts.iter_mut().zip(changed) {
+        part.idle = !has;
+    }
+    if turn.own_part().is_some_and(|part| part.idle) {
+        let Participant { agent, session, asked, .. } = turn.origin.parts[first].clone();
+        let Asked { message, prompt, .. } = asked.into_iter().next().unwrap_or_default();
+        (turn.agent, turn.session, turn.message, turn.prompt) = (agent, session, message, prompt);
+    }
+    Ok(())
 }
 
 /// Whether a turn moved what is not captured, or took it away: no difference of its ends has that.

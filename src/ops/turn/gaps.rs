@@ -75,25 +75,6 @@ impl Gap {
         self.work.is_empty() && self.beyond.is_empty() && self.touched.is_empty() && self.from == self.to
     }
 
-    /// Only where HEAD, branches and the stash list went, and the files that this has committed or brought.
-    fn of_commits(mut self, view: &View<'_>, (from, to): (&Checkpoint, &Checkpoint)) -> Result<Self> {
-        let objects = Objects::new(view.repo);
-        let head = objects.head_tree(&to.head)?;
-        let mut committed = BTreeSet::new();
-        for path in objects.changed_paths(objects.head_tree(&from.head)?, head)? {
-            if objects.tree_file(head, path.as_bstr())? == objects.tree_file(to.worktree, path.as_bstr())? {
-                committed.insert(path);
-            }
-        }
-        let Delta { files, index, .. } = self.work;
-        self.work = Delta { files, index, ..Delta::default() };
-        self.work.files.retain(|path, _| committed.contains(path));
-        self.work.index.retain(|path, _| committed.contains(path));
-        self.then.take_if(|_| self.work.index.is_empty());
-        (self.beyond, self.made, self.touched) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(self)
-    }
-
     /// What was done to a file, and where it was; none where git wrote all of it, as without what calls did it would have written
     /// something else.
     fn change(&self, base: &Checkpoint, path: &BString) -> Option<(Option<&BString>, Change<Option<FileState>>)> {
@@ -166,20 +147,28 @@ impl Touched {
     }
 }
 
-/// Two states between which no call changed anything.
-struct Stretch {
-    from: Checkpoint,
-    to: Checkpoint,
-    /// Whether something was at work meanwhile: only where HEAD, branches and the stash list went is the user's, and what this has
-    /// committed.
-    is_led: bool,
-}
-
 /// What of a turn is outside of its calls.
 struct Outside {
-    stretches: Vec<Stretch>,
+    /// States between which nothing of the agents' changed anything, in order.
+    stretches: Vec<(Checkpoint, Checkpoint)>,
     /// The state before a call that ended nowhere, or with which something was at work in the background.
     found: Option<Checkpoint>,
+}
+
+/// A state with where HEAD, branches and the stash list have gone in another, and what this has committed: nothing but the user has led
+/// these, though something is at work in the background.
+pub fn led_as(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Checkpoint> {
+    let objects = Objects::new(view.repo);
+    let head = objects.head_tree(&now.head)?;
+    let mut committed = Vec::new();
+    for path in objects.changed_paths(objects.head_tree(&state.head)?, head)? {
+        if objects.tree_file(head, path.as_bstr())? == objects.tree_file(now.worktree, path.as_bstr())? {
+            committed.push(path);
+        }
+    }
+    let mut led = Checkpoints::new(view.repo).with_all_of_paths(state, now, &committed)?;
+    Pointers::of(now).put_into(&mut led);
+    Ok(led)
 }
 
 impl Outside {
@@ -201,32 +190,36 @@ impl Outside {
             false => found_by_unended(view, turn, &last, after)?,
         };
         let mut stretches = Vec::new();
-        let mut put = |from: Checkpoint, to: Checkpoint, is_led| stretches.push(Stretch { from, to, is_led });
         let with_gaps: BTreeSet<u64> = timeline.steps_with_gaps(turn.turn)?.into_iter().collect();
         for step in since..=last_step {
+            // As something began to be at work in the background.
             let was_over = step <= until && turn.origin.background.iter().any(|(from, _)| *from == step);
-            if was_over && let Some(found) = timeline.found_behind(turn.turn, step)? {
-                put(states::after(timeline, turn, step)?, found, false);
-            }
-            if let Some(found) = found.as_ref().filter(|_| step == at_work_after) {
-                put(last.clone(), found.clone(), false);
+            let began = match &found {
+                Some(found) if step == at_work_after => Some(found.clone()),
+                _ if was_over => timeline.found_behind(turn.turn, step)?,
+                _ => None,
+            };
+            let mut from = states::after(timeline, turn, step)?;
+            if let Some(began) = began {
+                stretches.push((from, began.clone()));
+                from = began;
             }
             let next = step + 1;
-            if !with_gaps.contains(&next) {
-                continue;
-            }
-            let Some(before) = timeline.step_checkpoint(turn.turn, next, Side::Before)? else { continue };
-            if step < until && !turn.origin.was_background_before(next) {
-                put(states::after(timeline, turn, step)?, before.clone(), false);
-            }
-            if timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()) {
-                put(before, states::after(timeline, turn, next)?, true);
+            let before =
+                if with_gaps.contains(&next) { timeline.step_checkpoint(turn.turn, next, Side::Before)? } else { None };
+            let Some(before) = before else { continue };
+            let is_users = || step < until && !turn.origin.was_background_before(next);
+            let is_led =
+                || Ok::<_, anyhow::Error>(timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()));
+            if is_users() || is_led()? {
+                stretches.push((from, before));
             }
         }
         if turn.users_end && !is_at_work {
-            put(last.clone(), checkpoints.with_files(after, &unended(view, turn, &last)?)?, false);
+            let to = checkpoints.with_files(after, &unended(view, turn, &last)?)?;
+            stretches.push((last.clone(), to));
         } else if let Some(found) = found.as_ref().filter(|_| !is_at_work) {
-            put(last, found.clone(), false);
+            stretches.push((last, found.clone()));
         }
         if turn.led_by_user && (is_at_work || !turn.users_end) {
             let from = match found.as_ref().filter(|_| !is_at_work || last_step == at_work_after) {
@@ -234,7 +227,8 @@ impl Outside {
                 None => states::after(timeline, turn, last_step)?,
             };
             let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
-            put(from, to, true);
+            let to = led_as(view, &from, &to)?;
+            stretches.push((from, to));
         }
         Ok(Self { stretches, found })
     }
@@ -293,9 +287,8 @@ impl Gaps {
             })
         };
         let Outside { stretches, found } = Outside::of(view, turn, since, after)?;
-        for Stretch { from, to, is_led } in stretches {
-            let gap = gap(&from, &to)?;
-            gaps.push(if is_led { gap.of_commits(view, (&from, &to))? } else { gap });
+        for (from, to) in stretches {
+            gaps.push(gap(&from, &to)?);
         }
         gaps.retain(|gap| !gap.is_empty());
         let files: Vec<_> = gaps.iter().map(|gap| (gap.was, &gap.work.files)).collect();

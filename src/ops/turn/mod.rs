@@ -166,7 +166,7 @@ pub fn notes(repo: &Repo, turn: &Turn) -> Vec<Note> {
     let mut notes = Vec::new();
     for commit in &turn.commits {
         notes.push(note(commit, &turn.agent, turn.session.as_deref()));
-        let others = sessions.iter().skip(1).filter(|_| commit.kind == CommitKind::Agent);
+        let others = sessions.iter().skip(1).filter(|other| commit.kind == CommitKind::Agent && !other.idle);
         notes.extend(others.map(|other| note(commit, other.agent, other.id)));
     }
     notes

@@ -561,15 +561,15 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
         asked: last_asked(&part),
         ..part
     };
-    let parts = parts.into_iter().map(from).collect();
+    let parts: Vec<Participant> = parts.into_iter().map(from).collect();
+    let Turn { agent, session, message, prompt, .. } = closed.clone();
+    let mut who = Who { agent, session, message, prompt, mode: closed.wanted_mode() };
+    // It is called after one of those who are still at work.
+    if let Some(first) = parts.first().filter(|_| !in_run && !parts.iter().any(|part| part.session == closed.session)) {
+        let Asked { message, prompt, .. } = first.asked.last().cloned().unwrap_or_default();
+        who = Who { agent: first.agent.clone(), session: first.session.clone(), message, prompt, ..who };
+    }
     let origin = Bounds { waiting, parts, by_hooks: !in_run, partial: false, ..closed.origin.clone() };
-    let who = Who {
-        agent: closed.agent.clone(),
-        session: closed.session.clone(),
-        message: closed.message.clone(),
-        prompt: closed.prompt.clone(),
-        mode: closed.wanted_mode(),
-    };
     begin(locked, who, origin).map(drop)
 }
 

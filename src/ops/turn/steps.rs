@@ -1,6 +1,7 @@
 //! The steps of the open turn: what changed around each call of a tool that an agent's hooks tell of. Where a call names the
 //! one file that it writes, only that is looked at; before and after any other, the worktree.
 
+use crate::agents::adapters::adapter;
 use crate::agents::process::at_work;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::delta::touched_beyond_limits;
@@ -27,7 +28,7 @@ use crate::model::turn::{Brought, FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
-use crate::ops::turn::gaps::are_gaps_users;
+use crate::ops::turn::gaps::{are_gaps_users, led_as};
 use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
 use crate::ops::turn::running::left_running;
 use crate::ops::turn::since::Since;
@@ -267,7 +268,7 @@ pub fn record(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse) -> Re
     // Their processes are known since they began their parts. What edits files leaves none behind.
     let parts = &turn.origin.parts;
     let left = if extent == Looked::All { left_running(locked.repo, parts, &told, call) } else { Vec::new() };
-    put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
+    put(locked, &turn, (&start, &last), &told, (part, call, !left.is_empty()), &seen)?;
     if extent == Looked::File {
         return calls::record_look(locked.repo, part, tool, extent);
     }
@@ -340,7 +341,7 @@ pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()
         let after = checkpoints.with_paths_of(known, &now, changed.keys().filter(is_its))?;
         let start = states::pointers_at_beginning(&locked.timeline, &turn)?;
         let seen = Seen { before: found, after, is_named: false };
-        put(locked, &turn, (&start, &last), &told, (part, call), &seen)?;
+        put(locked, &turn, (&start, &last), &told, (part, call, false), &seen)?;
         calls::record_look(locked.repo, part, &call.tool, Looked::File)?;
     }
     Ok(())
@@ -351,7 +352,8 @@ pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()
 pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participant, from: u64) -> Result<u64> {
     let number = locked.timeline.last_step(turn.turn)?;
     let last = states::after(&locked.timeline, turn, number)?;
-    let after = state_now(locked, turn, &last, &calls::in_open_turn(locked.repo))?;
+    let told = calls::in_open_turn(locked.repo);
+    let after = state_now(locked, turn, &last, &told)?;
     let found = locked.timeline.found(turn.turn)?;
     if let Some(found) = &found {
         let mut update = locked.timeline.update();
@@ -359,7 +361,7 @@ pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participan
         let plan = Plan::empty(Op::Begin, locked.head.clone());
         locked.carry_out(&plan, update, format!("found behind {}.{from}", turn.turn), Vec::new(), None)?;
     }
-    let others = sessions(at_work(turn).filter(|one| !one.is_session_of(part)));
+    let others = at_work_beside(turn, &told, part);
     // What somebody had changed as it began is not its work.
     let seen = Seen { before: found.filter(|_| number == from), after, is_named: false };
     put_background(locked, turn, part, (&last, seen), others)?;
@@ -460,13 +462,13 @@ fn all(
     Ok(Seen { before, after, is_named: false })
 }
 
-/// Records a step.
+/// Records a step. A call may have left something running, its own or one beside it.
 fn put(
     locked: &mut Locked<'_>,
     turn: &Turn,
     (start, last): (&Pointers, &Checkpoint),
     told: &[ToolCall],
-    (part, call): (&Participant, &ToolCall),
+    (part, call, is_left): (&Participant, &ToolCall, bool),
     seen: &Seen,
 ) -> Result<()> {
     let checkpoints = Checkpoints::new(locked.repo);
@@ -476,14 +478,15 @@ fn put(
     let is_nothing = delta.is_empty()
         && touched_beyond_limits(before, &seen.after).is_empty()
         && !checkpoints.has_taken_any(&before.uncaptured);
-    // What was found is not the work of another call of which nothing tells the end.
+    // What was found is not the work of another call of which nothing tells the end, nor of what was left running.
     let unknown = told.iter().filter(|other| other.told != call.told && other.is_unknown());
-    let is_open = match Reach::of(locked.repo, &call.tool) {
-        Reach::File(path) => may_write(locked.repo, unknown, &path),
-        Reach::Anywhere | Reach::Nowhere => {
-            unknown.into_iter().any(|other| Reach::of(locked.repo, &other.tool) != Reach::Nowhere)
-        }
-    };
+    let is_open = is_left
+        || match Reach::of(locked.repo, &call.tool) {
+            Reach::File(path) => may_write(locked.repo, unknown, &path),
+            Reach::Anywhere | Reach::Nowhere => {
+                unknown.into_iter().any(|other| Reach::of(locked.repo, &other.tool) != Reach::Nowhere)
+            }
+        };
     if is_nothing && (seen.before.is_none() || !is_open) {
         return Ok(());
     }
@@ -539,6 +542,16 @@ pub fn record_watched(locked: &mut Locked<'_>, turn: &Turn, state: Checkpoint, b
     put_without_call(locked, turn, (&last, seen), (&turn.agent, turn.session.as_ref()), tool, others)
 }
 
+/// The other sessions of which something may have been at work between calls: what a call has left, or what was listed, or calls of
+/// which nothing is told.
+fn at_work_beside(turn: &Turn, told: &[ToolCall], part: &Participant) -> Vec<String> {
+    let may_be = |one: &&Participant| {
+        let is_unknown = told.iter().any(|call| call.session == one.session && call.is_unknown());
+        one.listed.is_some() || is_unknown || !adapter(&one.agent).is_some_and(|adapter| adapter.all_calls)
+    };
+    sessions(at_work(turn).filter(|one| !one.is_session_of(part)).filter(may_be))
+}
+
 fn sessions<'p>(parts: impl Iterator<Item = &'p Participant>) -> Vec<String> {
     parts.map(|part| part.session.clone().unwrap_or_default()).collect()
 }
@@ -557,10 +570,13 @@ fn put_without_call(
     let delta = checkpoints.delta(turn, before, &seen.after)?;
     // Where calls are told of, what is in no step is the user's.
     let is_known = tool.tool == WATCHED || touched_beyond_limits(before, &seen.after).is_empty();
-    if delta.is_empty() && is_known {
+    // Nor is where the user has led HEAD what the next call does.
+    if delta.is_empty() && is_known && Pointers::are_of_both(last, before) {
         return Ok(());
     }
     let (files, totals) = checkpoints.file_stats(&delta)?;
+    // Where it is to be told from what others did, what is at work for hours leaves room for the user, too.
+    let is_users_too = tool.tool == Step::BACKGROUND && at_work(turn).count() > 1;
     let number = locked.timeline.last_step(turn.turn)?;
     let last_time = locked.timeline.step(turn.turn, number)?.map(|step| step.ended_at);
     let step = Step {
@@ -572,7 +588,7 @@ fn put_without_call(
         tool: ToolUse { path: if let [file] = &files[..] { Some(file.path.clone()) } else { None }, ..tool },
         began_at: last_time.unwrap_or_else(|| turn.began_at.clone()),
         ended_at: rfc3339_now(),
-        share: if others.is_empty() { Share::Claimed } else { Share::Shared },
+        share: if others.is_empty() && !is_users_too { Share::Claimed } else { Share::Shared },
         others,
         head: seen.after.head.commit,
         totals,
@@ -668,7 +684,7 @@ fn record_found(locked: &mut Locked<'_>, told: &[ToolCall], found: &mut FoundBef
     let Some(part) = listed.or_else(left_by) else { return Ok(()) };
     let (number, last) = (locked.timeline.last_step(turn.turn)?, last_known(locked, &turn)?);
     let after = Checkpoints::new(locked.repo).read_checkpoint(state)?;
-    let others = sessions(at_work(&turn).filter(|one| !one.is_session_of(part)));
+    let others = at_work_beside(&turn, told, part);
     let before = locked.timeline.found(turn.turn)?.filter(|_| part.listed == Some(number));
     put_background(locked, &turn, part, (&last, Seen { before, after, is_named: false }), others)
 }
@@ -681,7 +697,8 @@ fn put_background(
     others: Vec<String>,
 ) -> Result<()> {
     // By that it is found again.
-    seen.before.get_or_insert_with(|| Checkpoint { uncaptured: BTreeMap::new(), ..last.clone() });
+    let before = seen.before.take().unwrap_or_else(|| Checkpoint { uncaptured: BTreeMap::new(), ..last.clone() });
+    seen.before = Some(led_as(locked, &before, &seen.after)?);
     let tool = ToolUse { tool: Step::BACKGROUND.to_owned(), ..ToolUse::default() };
     put_without_call(locked, turn, (last, seen), (&part.agent, part.session.as_ref()), tool, others)
 }

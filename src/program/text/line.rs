@@ -63,6 +63,7 @@ impl StepLine {
     pub fn text(&self) -> String {
         let Step { share, others, totals, .. } = &self.step;
         let mark = match share {
+            Share::Shared if others.is_empty() => " [shared]".to_owned(),
             Share::Shared => format!(" [shared with {}]", others.join(", ")),
             Share::Named | Share::Claimed => String::new(),
         };

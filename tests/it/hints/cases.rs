@@ -631,7 +631,7 @@ pub(super) const CASES: &[Case] = &[
         "! git rev-parse -q --verify refs/oxundo/timeline",
     ),
     case(
-        "… changed while calls of … were in flight: nobody can tell whose it is",
+        "… changed while … may have been at work: nobody can tell whose it is",
         BOTH,
         "oxundo undo --session s",
         "! test -e four",
