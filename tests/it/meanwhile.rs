@@ -2120,6 +2120,37 @@ fn what_the_user_saves_in_a_new_file_of_the_agents_that_is_committed_is_in_no_co
     }
 }
 
+/// Before an edit only the file that it names is looked at.
+#[test]
+fn what_the_user_gave_another_name_in_the_index_is_staged_so_whatever_call_comes_next() {
+    let calls: [fn(&Sandbox); 3] = [
+        |repo| edit(repo, 2, "z", "sed -i '12s/.*/AGENT/' z"),
+        |repo| shell(repo, 2, "sed -i '12s/.*/AGENT/' z"),
+        |repo| edit(repo, 2, "a.txt", "echo AGENT >>a.txt"),
+    ];
+    let saves = ["sed -i '2s/.*/USER/' z", "true", "echo USER >>late.txt; git add late.txt"];
+    let stories = Mode::BOTH.into_iter().flat_map(|mode| calls.map(|call| (mode, call)));
+    for ((mode, call), saves) in stories.flat_map(|story| saves.map(|saves| (story, saves))) {
+        let status = |repo: &Sandbox| {
+            repo.sh("git status --porcelain=v2 | cut -d' ' -f1,2,4-; git ls-files -s; cat n z 2>&1 || :")
+        };
+        let moves = format!("git mv n z; {saves}");
+        let of_user = begun(mode, "seq 20 >n; git add n; git commit -qm n");
+        of_user.sh(&moves);
+        let repo = begun(mode, "seq 20 >n; git add n; git commit -qm n");
+        edit(&repo, 1, "n", "sed -i '18s/.*/AGENT/' n");
+        user(&repo, &moves);
+        call(&repo);
+        ends(&repo);
+        let before = repo.state();
+        repo.undo();
+        assert_eq!(status(&repo), status(&of_user), "{mode:?} {saves}");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        repo.assert_sound();
+    }
+}
+
 /// Who commits next commits nothing that nobody has staged.
 #[test]
 fn what_a_call_committed_of_the_users_is_staged_as_it_is_committed_where_the_turn_is_taken_out() {

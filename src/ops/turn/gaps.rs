@@ -87,9 +87,10 @@ impl Gap {
     }
 
     /// The entries that went along with files to their other names, as they are without what calls did: `staged`, or in the
-    /// beginning.
+    /// beginning. Where a call names its file only that one is looked at before it: `all` tells what is seen of the old name later.
     fn moved_entries(
         &self,
+        all: &[Self],
         came_from: &CameFrom,
         staged: &BTreeMap<BString, Vec<IndexEntry>>,
         in_beginning: impl Fn(&BString) -> Result<Vec<IndexEntry>>,
@@ -98,8 +99,11 @@ impl Gap {
         let mut moved = Vec::new();
         for (path, change) in &self.work.index {
             let Some(old) = came_from.get(path) else { continue };
+            let is_gone =
+                |gap: &Self| gap.work.index.get(old).is_some_and(|it| it.to.is_empty() && it.from == change.to);
+            let has_come = self.work.index.get(old).map_or_else(|| all.iter().any(is_gone), |it| it.from == change.to);
             // What is staged again as it was has not come along.
-            if self.work.index.get(old).is_some_and(|gone| gone.from == change.to) && own(path)? != change.to {
+            if has_come && own(path)? != change.to {
                 moved.push((path.clone(), own(old)?));
             }
         }
@@ -415,8 +419,8 @@ impl Gaps {
         checkpoints.merging(|merge| {
             for gap in &self.all {
                 saved.follow(gap, merge)?;
-                let moved =
-                    gap.moved_entries(&came_from, &staged, |path| checkpoints.entries_of(start, path.as_bstr()))?;
+                let in_beginning = |path: &BString| checkpoints.entries_of(start, path.as_bstr());
+                let moved = gap.moved_entries(&self.all, &came_from, &staged, in_beginning)?;
                 for (path, change) in &gap.work.index {
                     if gap.checkout.as_ref().is_some_and(|checkout| checkout.wrote_entries(path, change)) {
                         staged.remove(path);
