@@ -87,6 +87,11 @@ impl RenamedSince {
         Ok([objects.edited_tree(trees[0], &changes[0])?, objects.edited_tree(trees[1], &changes[1])?])
     }
 
+    /// Each name then, and the one now.
+    pub fn iter(&self) -> impl Iterator<Item = (&BString, &BString)> {
+        self.0.iter()
+    }
+
     /// Whether what had this name has another one.
     pub fn has(&self, then: &BString) -> bool {
         self.0.contains_key(then)

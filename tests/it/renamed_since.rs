@@ -118,6 +118,30 @@ fn a_new_file_of_a_turn_goes_under_the_name_that_it_was_committed_by() {
 }
 
 #[test]
+fn a_new_file_of_a_turn_is_not_left_under_another_name_as_the_users() {
+    for (mode, rename) in
+        Mode::BOTH.into_iter().flat_map(|mode| ["mv n m", "mkdir d; git add n; git mv n d/m"].map(|it| (mode, it)))
+    {
+        let repo = Sandbox::new();
+        repo.sh(FILES);
+        repo.turn(mode, "seq 20 | sed 's/^/AGENT /' >n; sed -i '5s/.*/AGENT/' a");
+        repo.sh(&format!("{rename}; cp a copy"));
+        let before = repo.state();
+        let (_, refused) = repo.json(["undo"]);
+        assert_eq!(refused["error"]["code"], "conflict", "{refused}");
+        repo.state().assert_is(&before, "a refusal changes nothing");
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        assert!(is_anywhere(&repo, "AGENT"), "it is left where that is asked for");
+        repo.redo();
+        repo.state().assert_is(&before, "redo brings it back");
+        repo.oxundo(["undo", "--only", "1"]).success();
+        assert_eq!(repo.sh("git ls-files -o -s; cat m d/m 2>/dev/null || :").matches("AGENT").count(), 0);
+        assert!(repo.read("copy").windows(5).any(|word| word == b"AGENT"), "a copy is theirs");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn several_turns_of_one_file_are_taken_out_of_it_under_its_new_name() {
     let stories = [
         ("renamed after both", "sed -i '20s/.*/AGENT2/' a", "mkdir lib; git mv a lib/z"),

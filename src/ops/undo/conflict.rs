@@ -7,11 +7,11 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::pathspec_word;
+use crate::model::bytes::{in_quotes, pathspec_word};
 use crate::model::checkpoint::{Checkpoint, Delta};
 use crate::model::leftover::Ends;
 use crate::model::plan::Op;
-use crate::model::planner::LISTED;
+use crate::model::planner::{LISTED, TurnDelta};
 use crate::model::turn::Turn;
 use crate::ops::renamed_since::RenamedSince;
 use crate::ops::view::View;
@@ -52,17 +52,40 @@ pub fn under_new_names(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, 
     let ([last, ..], [.., first]) = (turns, turns) else { return refusal.into() };
     match are_renamed(view, &refusal.paths, now, turns) {
         Ok(true) => {
-            let which =
-                if first.turn == last.turn { last.turn.to_string() } else { format!("{}..{}", first.turn, last.turn) };
-            let line = format!(
-                "run 'oxundo undo --only {which}' to take it out of the files under the names that they have now"
-            );
-            refusal.hints = vec![line];
+            refusal.hints = vec![taking_out(first, last)];
             refusal.into()
         }
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
+}
+
+/// Refuses to leave what turns made where somebody has given it another name: it would count as theirs. `deltas` are what is undone,
+/// the newest first.
+pub fn check_new_names(view: &View<'_>, turns: &[Turn], deltas: &[TurnDelta], now: &Checkpoint) -> Result<()> {
+    let ([last, ..], [.., first]) = (turns, turns) else { return Ok(()) };
+    for (at, (turn, TurnDelta { delta, .. })) in turns.iter().zip(deltas).enumerate() {
+        let above: Vec<&Delta> = deltas[..at].iter().map(|turn| &turn.delta).collect();
+        let end = || view.timeline.checkpoint(turn.turn, Side::After);
+        let is_made = |path: &BString| delta.files.get(path).is_some_and(|change| change.to.is_none());
+        let names = RenamedSince::find(view, (delta, end), now, &above)?;
+        if let Some((old, new)) = names.iter().find(|(old, _)| is_made(old)) {
+            let (old, new) = (in_quotes(old.as_bstr()), in_quotes(new.as_bstr()));
+            let message = format!("{new} is what turn {} made as {old}, and would stay", turn.turn);
+            return Err(Refusal::new(Code::Conflict, message)
+                .hint(taking_out(first, last))
+                .hint(format!("or pass --edits=overwrite to leave {new} as it is"))
+                .into());
+        }
+    }
+    Ok(())
+}
+
+/// The line that takes turns out of files that have other names.
+fn taking_out(first: &Turn, last: &Turn) -> String {
+    let (first, last) = (first.turn, last.turn);
+    let which = if first == last { last.to_string() } else { format!("{first}..{last}") };
+    format!("run 'oxundo undo --only {which}' to take it out of the files under the names that they have now")
 }
 
 /// Whether each of these files has another name since the end of one of the turns.

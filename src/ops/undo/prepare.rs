@@ -18,7 +18,7 @@ use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
-use crate::ops::undo::conflict::{leading_on, under_new_names};
+use crate::ops::undo::conflict::{check_new_names, leading_on, under_new_names};
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
@@ -106,6 +106,9 @@ impl Prepared {
             _ => error,
         });
         let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
+        if op == Op::Undo && edits != Edits::Overwrite {
+            check_new_names(view, &range.turns[..range.back], &deltas, now)?;
+        }
         if op == Op::Redo && plan.is_empty() {
             // The user has brought back the files themselves: undo takes them out.
             plan.returns.iter_mut().for_each(|(_, returns)| *returns = ReturnState::default());

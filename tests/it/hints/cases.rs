@@ -655,6 +655,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e three",
     ),
     case(
+        "… is what turn … made as …, and would stay",
+        "mv two moved",
+        "oxundo undo",
+        "! test -e moved",
+    ),
+    case(
         "… has what session '…' wrote beside it",
         "tell s UserPromptSubmit; tell t UserPromptSubmit; begins s; echo 3 >three; ends s; ticks; begins t; echo 4 >>three; ends t; tell s Stop; tell t Stop",
         "oxundo undo --session s",
