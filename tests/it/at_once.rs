@@ -233,6 +233,37 @@ fn what_the_user_saved_before_a_command_was_left_running_is_theirs() {
     });
 }
 
+/// By that they say whose it is, whatever call came in between.
+#[test]
+fn what_the_user_saved_beside_a_command_left_running_and_then_committed_is_theirs() {
+    let between = ["true", "pre 2 Bash; true; post 2 Bash", "pre 2 Edit f2; echo AGENT >>f2; post 2 Edit f2"];
+    let later = ["true", "pre 3 Bash; echo AGENT >>f2; post 3 Bash", "pre 3 Edit f2; echo AGENT >>f2; post 3 Edit f2"];
+    let stories = between.into_iter().flat_map(|between| later.map(|later| (between, later)));
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(between, later)| {
+        for saves in ["echo USER >>f3", "echo USER >new"] {
+            let (repo, _commit) = told(&format!(
+                "seq 9 >f3; git add f3; git commit -qm f3
+                pre 1 Bash; echo AGENT >>f1; sh -c 'until [ -e ../home/over ]; do sleep .01; done' & post 1 Bash
+                {saves}; {between}; git add f3 new 2>/dev/null || git add f3; git commit -qm mine; {later}; touch ../home/over"
+            ));
+            let mine = repo.git(["log", "--format=%H", "--grep=^mine$"]);
+            for way in [&["undo"][..], &["undo", "--only", "1"]] {
+                let done = repo.oxundo(way);
+                done.success();
+                assert_eq!(
+                    repo.sh("cat f1 f2 | grep -c AGENT || :; cat f3 new 2>/dev/null | grep -c USER"),
+                    "0\n1",
+                    "{way:?}"
+                );
+                assert_eq!(repo.git(["status", "--porcelain"]), "", "{way:?} {saves}: {done:?}");
+                repo.git(["merge-base", "--is-ancestor", &mine, "HEAD"]);
+                repo.redo();
+            }
+            repo.assert_sound();
+        }
+    });
+}
+
 /// What is saved then may be its work, and each way to take the turn out says so.
 #[test]
 fn what_changed_beside_a_command_left_running_is_named_by_each_way_to_take_it_out() {

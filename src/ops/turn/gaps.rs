@@ -159,18 +159,46 @@ struct Outside {
     found: Option<Checkpoint>,
 }
 
-/// A state with where HEAD, branches and the stash list have gone in another, and what this has committed: nothing but the user has led
-/// these, though something is at work in the background.
-pub fn led_as(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Checkpoint> {
+/// The files that are committed as HEAD has gone on, and are so in the worktree.
+fn committed(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Vec<BString>> {
     let objects = Objects::new(view.repo);
-    let head = objects.head_tree(&now.head)?;
-    let mut committed = Vec::new();
+    let (head, mut committed) = (objects.head_tree(&now.head)?, Vec::new());
     for path in objects.changed_paths(objects.head_tree(&state.head)?, head)? {
         if objects.tree_file(head, path.as_bstr())? == objects.tree_file(now.worktree, path.as_bstr())? {
             committed.push(path);
         }
     }
-    let mut led = Checkpoints::new(view.repo).with_all_of_paths(state, now, &committed)?;
+    Ok(committed)
+}
+
+/// A state from which the user led HEAD to another, without what they have committed by that and had saved before, beside what was at
+/// work. `background` are the ends of the steps of that, in order.
+fn before_saved(
+    view: &View<'_>,
+    mut from: Checkpoint,
+    to: &Checkpoint,
+    background: &[(Checkpoint, Checkpoint)],
+) -> Result<Checkpoint> {
+    let checkpoints = Checkpoints::new(view.repo);
+    let paths = if background.is_empty() { Vec::new() } else { committed(view, &from, to)? };
+    for (before, after) in background.iter().rev() {
+        let file = |state, path: &BString| checkpoints.captured_file(state, path.as_bstr());
+        let mut saved = Vec::new();
+        for path in &paths {
+            let [now, was, is] = [file(&from, path)?, file(before, path)?, file(after, path)?];
+            if now == is && was != is {
+                saved.push(path);
+            }
+        }
+        from = checkpoints.with_paths_of(&from, before, saved)?;
+    }
+    Ok(from)
+}
+
+/// A state with where HEAD, branches and the stash list have gone in another, and what this has committed: nothing but the user has led
+/// these, though something is at work in the background.
+pub fn led_as(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Checkpoint> {
+    let mut led = Checkpoints::new(view.repo).with_all_of_paths(state, now, &committed(view, state, now)?)?;
     Pointers::of(now).put_into(&mut led);
     Ok(led)
 }
@@ -193,7 +221,7 @@ impl Outside {
             true => None,
             false => found_by_unended(view, turn, &last, after)?,
         };
-        let mut stretches = Vec::new();
+        let (mut stretches, mut background) = (Vec::new(), Vec::new());
         let with_gaps: BTreeSet<u64> = timeline.steps_with_gaps(turn.turn)?.into_iter().collect();
         for step in since..=last_step {
             // As something began to be at work in the background.
@@ -212,10 +240,11 @@ impl Outside {
             let before =
                 if with_gaps.contains(&next) { timeline.step_checkpoint(turn.turn, next, Side::Before)? } else { None };
             let Some(before) = before else { continue };
-            let is_users = || step < until && !turn.origin.was_background_before(next);
-            let is_led =
-                || Ok::<_, anyhow::Error>(timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()));
-            if is_users() || is_led()? {
+            if timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()) {
+                let from = before_saved(view, from, &before, &background)?;
+                stretches.push((from, before.clone()));
+                background.push((before, states::after(timeline, turn, next)?));
+            } else if step < until && !turn.origin.was_background_before(next) {
                 stretches.push((from, before));
             }
         }
@@ -232,7 +261,7 @@ impl Outside {
             };
             let to = checkpoints.with_files(after, &unended(view, turn, &from)?)?;
             let to = led_as(view, &from, &to)?;
-            stretches.push((from, to));
+            stretches.push((before_saved(view, from, &to, &background)?, to));
         }
         Ok(Self { stretches, found })
     }
