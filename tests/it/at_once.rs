@@ -236,7 +236,12 @@ fn what_the_user_saved_before_a_command_was_left_running_is_theirs() {
 /// By that they say whose it is, whatever call came in between.
 #[test]
 fn what_the_user_saved_beside_a_command_left_running_and_then_committed_is_theirs() {
-    let between = ["true", "pre 2 Bash; true; post 2 Bash", "pre 2 Edit f2; echo AGENT >>f2; post 2 Edit f2"];
+    let between = [
+        "true",
+        "pre 2 Bash; true; post 2 Bash",
+        "pre 2 Edit f2; echo AGENT >>f2; post 2 Edit f2",
+        "pre 2 Edit f3; true; post 2 Edit f3",
+    ];
     let later = ["true", "pre 3 Bash; echo AGENT >>f2; post 3 Bash", "pre 3 Edit f2; echo AGENT >>f2; post 3 Edit f2"];
     let stories = between.into_iter().flat_map(|between| later.map(|later| (between, later)));
     check_all(stories.map(|story| (format!("{story:?}"), story)), |(between, later)| {
@@ -268,15 +273,19 @@ fn what_the_user_saved_beside_a_command_left_running_and_then_committed_is_their
 #[test]
 fn what_changed_beside_a_command_left_running_is_named_by_each_way_to_take_it_out() {
     for way in [&["undo"][..], &["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--", "f2"]] {
-        let (repo, _commit) = told(
-            "pre 1 Bash; echo AGENT >>f1; sh -c 'until [ -e ../home/over ]; do sleep .01; done' & post 1 Bash
-            echo USER >>f2; touch ../home/over",
-        );
-        let done = repo.oxundo(way);
-        done.success();
-        done.warns(
-            "'f2' changed outside of turn 1's calls, while one may have been at work: what you saved there goes",
-        );
+        for next in
+            ["true", "pre 2 Edit f2; sed -i 1iAGENT f2; post 2 Edit f2", "pre 2 Bash; sed -i 1iAGENT f2; post 2 Bash"]
+        {
+            let (repo, _commit) = told(&format!(
+                "pre 1 Bash; echo AGENT >>f1; sh -c 'until [ -e ../home/over ]; do sleep .01; done' & post 1 Bash
+                echo USER >>f2; {next}; touch ../home/over"
+            ));
+            let done = repo.oxundo(way);
+            done.success();
+            done.warns(
+                "'f2' changed outside of turn 1's calls, while one may have been at work: what you saved there goes",
+            );
+        }
     }
 }
 

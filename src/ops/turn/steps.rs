@@ -70,9 +70,13 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     match reach {
         Reach::File(path) => {
             // Nor is it somebody else's where something that a call has left running may have written it.
-            if !may_write(view.repo, told.iter().filter(|call| call.is_unrecorded() || call.goes_on), &path) {
+            let may = |is: fn(&ToolCall) -> bool| may_write(view.repo, told.iter().filter(|call| is(call)), &path);
+            if !may(|call| call.is_unrecorded() || call.goes_on) {
                 found.file = file_before(view, &last, &path)?;
                 found.staged = staged_before(view, told, &last, &path)?;
+            } else if !may(ToolCall::is_unrecorded) {
+                // It is no work of this call: a step of its own.
+                found.state = file_beside(view, &last, &path)?;
             }
             found.path = path;
             // Who has led HEAD elsewhere, as by a merge, had git write this file and others. And what the last state leaves out may
@@ -155,6 +159,17 @@ fn state_now(view: &View<'_>, turn: &Turn, other: &Checkpoint, told: &[ToolCall]
         }
     }
     if named.is_empty() { Ok(state) } else { checkpoints.with_files(&state, &named) }
+}
+
+/// The last state with a file that a call is about to write, as it is kept, where something that another has left running may have
+/// changed it since, or the user.
+fn file_beside(view: &View<'_>, last: &Checkpoint, path: &BString) -> Result<Option<ObjectId>> {
+    let file = match file_before(view, last, path)? {
+        None | Some(Left::Beyond) => return Ok(None),
+        Some(left) => left.file(),
+    };
+    let checkpoints = Checkpoints::new(view.repo);
+    checkpoints.write_checkpoint(&checkpoints.with_files(last, &[(path.clone(), file)])?).map(Some)
 }
 
 /// What a file holds that a call is about to write, if somebody has changed it since the last step, or taken it away.
