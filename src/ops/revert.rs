@@ -223,9 +223,11 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString], now: &Checkpoint) -> Resul
         let is_first = last.is_none();
         let last = *last.get_or_insert(number);
         // Of other turns their number has to be given: what they did to directories is read for the last one alone.
-        let is_directory = is_first && files.is_empty() && has_directory(view, &turn, &mut selection)?;
+        let may_be = is_first && files.is_empty();
+        let is_other =
+            may_be && (has_directory(view, &turn, &mut selection)? || has_new_name(view, &turn, &mut selection, now)?);
         let paths = files.iter().map(|file| file.path.as_str());
-        if is_directory || taken.out_of(view, number, paths, now)?.len() < files.len() {
+        if is_other || taken.out_of(view, number, paths, now)?.len() < files.len() {
             return if is_first || was_taken {
                 Ok(turn)
             } else {
@@ -248,6 +250,13 @@ fn last_with(view: &View<'_>, pathspecs: &[OsString], now: &Checkpoint) -> Resul
 fn has_directory(view: &View<'_>, turn: &Turn, selection: &mut Selection<'_>) -> Result<bool> {
     let delta = delta_of(&view.timeline, turn)?;
     Ok(delta.directories.keys().any(|path| selection.takes_directory(path.as_bstr())))
+}
+
+/// Whether a file that a turn changed has a name by now that is meant.
+fn has_new_name(view: &View<'_>, turn: &Turn, selection: &mut Selection<'_>, now: &Checkpoint) -> Result<bool> {
+    let (delta, end) = (delta_of(&view.timeline, turn)?.inverse(), || view.timeline.checkpoint(turn.turn, Side::After));
+    let names = RenamedSince::find(view, (&delta, end), now, &[])?;
+    Ok(names.iter().any(|(_, new)| selection.takes(new.as_bstr())))
 }
 
 /// The refusal where the last turn did not touch these paths: it names the last one that did.
@@ -414,7 +423,7 @@ impl<'a> Revert<'a, '_> {
             };
             return Err(no_file(self.view, turn, pathspecs).unwrap_or_else(refusal).into());
         }
-        self.tell_of_none(pathspecs, &deltas)?;
+        self.tell_of_none(pathspecs, &deltas, &followed)?;
         let now = &self.capture.checkpoint;
         let mut present = checkpoints.present(&deltas, now, &self.capture.index)?;
         present.edited = self.edited(now, &deltas)?;
@@ -444,13 +453,15 @@ impl<'a> Revert<'a, '_> {
     }
 
     /// Tells of those of several pathspecs that match nothing of the turns.
-    fn tell_of_none(&self, pathspecs: &[OsString], deltas: &[TurnDelta]) -> Result<()> {
+    fn tell_of_none(&self, pathspecs: &[OsString], deltas: &[TurnDelta], followed: &[RenamedSince]) -> Result<()> {
         for pathspec in pathspecs.iter().filter(|_| pathspecs.len() > 1) {
             let mut selection = Index::new(self.view.repo).selection(std::slice::from_ref(pathspec))?;
             let has_any = deltas.iter().map(|turn| &turn.delta).any(|delta| {
                 delta.files.keys().chain(delta.aside.keys()).any(|path| selection.takes(path.as_bstr()))
                     || delta.directories.keys().any(|path| selection.takes_directory(path.as_bstr()))
             });
+            let has_any =
+                has_any || followed.iter().flat_map(RenamedSince::iter).any(|(old, _)| selection.takes(old.as_bstr()));
             if !has_any {
                 let pathspec = in_quotes(pathspec.as_bytes().as_bstr());
                 self.view.warn(format!("nothing was changed that {pathspec} matches"));

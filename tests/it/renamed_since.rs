@@ -189,13 +189,15 @@ fn of_two_files_that_may_be_it_none_is_taken_for_the_one() {
 
 #[test]
 fn a_path_is_the_one_that_the_file_has_or_had() {
-    for path in ["lib/b", "src/b"] {
+    let ways: [&[&str]; 2] = [&["undo", "--only", "1", "--"], &["undo", "--"]];
+    for (way, path) in ways.into_iter().flat_map(|way| ["lib/b", "src/b"].map(|path| (way, path))) {
         let repo = Sandbox::new();
         repo.sh(FILES);
         repo.turn(Mode::Ghost, NEW);
         repo.sh("git mv src lib");
-        let done = repo.oxundo(["undo", "--only", "1", "--", path]);
+        let done = repo.oxundo(way.iter().chain(&[path]));
         done.success();
+        assert!(!done.err().contains("nothing was changed"), "{done:?}");
         assert_eq!(repo.sh("sed -n 9p lib/b; sed -n 5p a; cat lib/n"), "src/b 9\nAGENT1\nAGENT3", "{done:?}");
         repo.assert_absent("src/b", "no second one");
     }
