@@ -14,7 +14,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The names that files have now, by those that they had at a turn's end.
 #[derive(Default)]
@@ -33,11 +33,11 @@ impl RenamedSince {
         let any_above = |path: &BString, is: fn(&Change<Option<FileState>>) -> bool| {
             above.iter().any(|delta| delta.files.get(path).is_some_and(is))
         };
-        let mut gone = Vec::new();
+        let mut gone = BTreeSet::new();
         for (path, _) in inverse.files.iter().filter(|(_, change)| change.from.is_some()) {
             let comes_back = any_above(path, |change| change.to.is_some());
             if !comes_back && checkpoints.captured_file(now, path.as_bstr())?.is_none() {
-                gone.push(path);
+                gone.insert(path);
             }
         }
         if gone.is_empty() {
@@ -47,7 +47,7 @@ impl RenamedSince {
         for (new, old) in checkpoints.surely_came_from(&checkpoints.file_changes(&end()?, now)?)? {
             let goes_away = any_above(&new, |change| change.from.is_some() && change.to.is_none());
             // Under a name that it has changed as well the file may be back at its own place.
-            if gone.contains(&&old) && !goes_away && !inverse.files.contains_key(&new) {
+            if gone.contains(&old) && !goes_away && !inverse.files.contains_key(&new) {
                 names.insert(old, new);
             }
         }

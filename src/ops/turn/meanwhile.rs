@@ -96,6 +96,15 @@ impl Part {
     }
 }
 
+/// What becomes of lines that calls have made of what the user had saved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overlapping {
+    /// They are the turn's.
+    IsCommitted,
+    /// Nothing of the file is to be committed: what was hidden from git may be in them still.
+    IsNobodys,
+}
+
 /// What is committed, and what tells the turn's part of a file from the rest of it.
 pub struct Parts<'a, 'm, 'r> {
     head: ObjectId,
@@ -255,7 +264,7 @@ impl Theirs {
                 && file(after, name.as_bstr())?.is_none()
             {
                 let theirs = (Some(there), name.as_bstr(), None);
-                return parts.part_of(view, path, [was, file(goal, first)?, now], theirs);
+                return parts.part_of(view, path, [was, file(goal, first)?, now], theirs, Overlapping::IsCommitted);
             }
         }
         if let Some(old) = self.moved.get(path) {
@@ -267,7 +276,8 @@ impl Theirs {
             let is_named = first.is_none() && was.is_none();
             if committed.is_none() || is_replaced || is_named {
                 let committed = if is_named { (committed, path, was) } else { (first, from, file(before, from)?) };
-                return parts.part_of(view, path, [was, file(goal, old.as_bstr())?, now], committed);
+                let ends = [was, file(goal, old.as_bstr())?, now];
+                return parts.part_of(view, path, ends, committed, Overlapping::IsCommitted);
             }
         }
         let saved = file(goal, path)?;
@@ -284,7 +294,7 @@ impl Theirs {
             Some(old) => (in_head(old)?, old, file(before, old)?),
             None => (committed, path, was),
         };
-        parts.part_of(view, path, [was, saved, now], committed)
+        parts.part_of(view, path, [was, saved, now], committed, Overlapping::IsCommitted)
     }
 
     /// Whether a file can be at a path beside what is committed: in its way is only what the user saved where it was.
@@ -334,7 +344,7 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         name: &BStr,
     ) -> Result<Whose> {
         let committed = Objects::new(view.repo).tree_file(self.head, name)?;
-        self.part_of(view, path, [was, saved, now].map(Some), (committed, name, None))
+        self.part_of(view, path, [was, saved, now].map(Some), (committed, name, None), Overlapping::IsNobodys)
     }
 
     /// What of a file is to be committed that was so before the turn, was saved so by the user, and is so now. What is committed of it
@@ -345,6 +355,7 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         path: &BStr,
         [was, saved, now]: [Option<FileState>; 3],
         (committed, from, before): (Option<(Kind, ObjectId)>, &BStr, Option<FileState>),
+        overlapping: Overlapping,
     ) -> Result<Whose> {
         let (Some(saved), Some(now)) = (saved, now) else { return Ok(Whose::Turns) };
         // git does not have the user's file: nobody adds it for them.
@@ -373,7 +384,7 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         let blobs = Blobs { base, ours, theirs };
         let merged = match (self.merge)(path, blobs)? {
             // What the agent has made of lines that the user had saved is the agent's, and no more than these.
-            Merged::Overlap(Cause::Lines(_)) => {
+            Merged::Overlap(Cause::Lines(_)) if overlapping == Overlapping::IsCommitted => {
                 Checkpoints::new(view.repo).merging_for_theirs(|merge| merge(path, blobs))?
             }
             merged => merged,
