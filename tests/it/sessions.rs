@@ -23,10 +23,28 @@ fn asked(repo: &Sandbox, who: [&str; 3], prompt: &str) {
 /// A line of the session's at the end of the file, by a call of its own.
 #[track_caller]
 fn writes(repo: &Sandbox, who: [&str; 3], line: &str) {
-    let about = json!({"tool_name": "Edit", "tool_use_id": line, "tool_input": {"file_path": repo.path("f")}});
+    calls(repo, who, ["Edit", line, "f"], &format!("echo '{line}' >>f"));
+}
+
+/// A call of a tool, which may name a file, around what it does.
+#[track_caller]
+fn calls(repo: &Sandbox, who: [&str; 3], [tool, id, path]: [&str; 3], script: &str) {
+    let input = json!({"file_path": repo.path(path), "command": script});
+    let about = json!({"tool_name": tool, "tool_use_id": id, "tool_input": input});
     hook(repo, who, "PreToolUse", &about);
-    repo.sh(&format!("echo '{line}' >>f"));
+    repo.sh(script);
     hook(repo, who, "PostToolUse", &about);
+    tick();
+}
+
+/// A repository in which these files are committed.
+fn with_files(mode: Mode, script: &str) -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh(&format!("{script}; git add -A; git commit -qm files"));
+    if mode == Mode::Ghost {
+        repo.git(["config", "oxundo.mode", "ghost"]);
+    }
+    repo
 }
 
 const ONE: [&str; 3] = ["claude", "one", "opus-5"];
@@ -340,6 +358,32 @@ fn what_changed_in_the_background_or_under_another_sessions_edit_is_no_ones_alon
     }
 }
 
+/// Whichever of the two goes on, or says first that it is done.
+#[test]
+fn what_changed_while_both_had_something_in_the_background_is_neithers_alone() {
+    for (first, then) in [("a", "b"), ("b", "a")] {
+        let repo = acted(&[
+            ("a", "Edit", "f", "sed -i s/^1$/its/ f"),
+            ("b", "Edit", "f", "sed -i s/^18$/others/ f"),
+            (first, "listed", "", "true"),
+            (then, "listed", "", "sed -i s/^9$/nobodys/ g"),
+            (first, "prompt", "", "true"),
+            (then, "prompt", "", "true"),
+            (first, "Bash", "", "true"),
+        ]);
+        let done = repo.state();
+        for session in ["a", "b"] {
+            let error = repo.refuses(&["undo", "--session", session], "conflict");
+            assert_eq!(error["paths"], json!(["g"]), "{first} goes on first: {error}");
+        }
+        repo.state().assert_is(&done, "nothing is changed");
+        repo.undo();
+        assert_eq!(repo.sh("grep -c 'its\\|others\\|nobodys' f g || :"), "f:0\ng:0");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    }
+}
+
 #[test]
 fn what_a_session_wrote_is_taken_out_of_a_file_that_has_another_name_by_now() {
     let mv = "mkdir -p d; mv new.txt d/moved.txt; mv f moved-too";
@@ -392,21 +436,11 @@ fn a_file_that_a_session_moved_and_that_is_back_stays_where_the_session_is_taken
     let back = ["git mv o f", "mv o f; git add -A", "git stash -q", "git checkout -q HEAD f; git rm -qf o"];
     in_both_modes(|mode| {
         for back in back {
-            let repo = Sandbox::new();
-            repo.commit("f", "one\ntwo\nthree\n");
-            repo.commit("g", "g\n");
-            if mode == Mode::Ghost {
-                repo.git(["config", "oxundo.mode", "ghost"]);
-            }
+            let repo = with_files(mode, "printf 'one\\ntwo\\nthree\\n' >f; echo g >g");
             asked(&repo, ONE, "one");
             asked(&repo, TWO, "two");
             writes(&repo, ONE, "by one");
-            tick();
-            let about = json!({"tool_name": "Bash", "tool_use_id": "m", "tool_input": {"command": "git mv f o"}});
-            hook(&repo, TWO, "PreToolUse", &about);
-            repo.sh("git mv f o; echo 'by two' >>g");
-            hook(&repo, TWO, "PostToolUse", &about);
-            tick();
+            calls(&repo, TWO, ["Bash", "m", ""], "git mv f o; echo 'by two' >>g");
             repo.sh(back);
             tick();
             hook(&repo, TWO, "Stop", &json!({}));
@@ -428,28 +462,17 @@ fn a_file_that_a_session_moved_and_that_is_back_stays_where_the_session_is_taken
 /// theirs, whatever is at work.
 #[test]
 fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
-    let call = |repo: &Sandbox, tool: &str, id: &str, script: &str| {
-        let about = json!({"tool_name": tool, "tool_use_id": id, "tool_input": {"file_path": repo.path("g"), "command": script}});
-        hook(repo, TWO, "PreToolUse", &about);
-        repo.sh(script);
-        hook(repo, TWO, "PostToolUse", &about);
-        tick();
-    };
     let saves = ["true", "echo LATER >>k", "git switch -qc feat"];
     for (mode, saves) in Mode::BOTH.into_iter().flat_map(|mode| saves.map(|saves| (mode, saves))) {
-        let repo = Sandbox::new();
-        repo.sh("for f in f g h k; do echo $f >$f; done; git add -A; git commit -qm files");
-        if mode == Mode::Ghost {
-            repo.git(["config", "oxundo.mode", "ghost"]);
-        }
+        let repo = with_files(mode, "for f in f g h k; do echo $f >$f; done");
         asked(&repo, ONE, "one");
         writes(&repo, ONE, "by one");
         hook(&repo, ONE, "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
         asked(&repo, TWO, "two");
-        call(&repo, "Edit", "1", "echo 'by two' >>g");
+        calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
         repo.sh(&format!("{saves}; echo USER >>h; git add h; git commit -qm mine"));
         tick();
-        call(&repo, "Bash", "2", "echo 'by two' >>g");
+        calls(&repo, TWO, ["Bash", "2", ""], "echo 'by two' >>g");
         hook(&repo, TWO, "Stop", &json!({}));
         let (user, before) = (repo.head(), repo.sh("cat f g h k"));
         if saves.contains("LATER") {
@@ -472,11 +495,7 @@ fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
 fn what_a_session_does_after_an_undo_is_called_after_its_own_prompt() {
     in_both_modes(|mode| {
         for undo in [&["undo"][..], &["undo", "--session", "one"]] {
-            let repo = Sandbox::new();
-            repo.sh("for f in f g; do echo $f >$f; done; git add -A; git commit -qm files");
-            if mode == Mode::Ghost {
-                repo.git(["config", "oxundo.mode", "ghost"]);
-            }
+            let repo = with_files(mode, "echo f >f; echo g >g");
             asked(&repo, ONE, "prompt of one");
             asked(&repo, TWO, "prompt of two");
             writes(&repo, ONE, "by one");
@@ -500,24 +519,14 @@ fn what_a_session_does_after_an_undo_is_called_after_its_own_prompt() {
 fn what_nobody_can_tell_and_is_taken_out_is_no_reason_to_refuse_any_more() {
     in_both_modes(|mode| {
         for session in ["one", "two"] {
-            let repo = Sandbox::new();
-            repo.sh("echo f >f; seq 40 >g; git add -A; git commit -qm files");
-            if mode == Mode::Ghost {
-                repo.git(["config", "oxundo.mode", "ghost"]);
-            }
+            let repo = with_files(mode, "echo f >f; seq 40 >g");
             asked(&repo, ONE, "one");
             asked(&repo, TWO, "two");
             writes(&repo, ONE, "by one");
-            tick();
             let test = json!({"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "npm test"}});
             hook(&repo, ONE, "PreToolUse", &test);
-            let two_writes = |at: usize| {
-                let about = json!({"tool_name": "Edit", "tool_use_id": at.to_string(), "tool_input": {"file_path": repo.path("g")}});
-                hook(&repo, TWO, "PreToolUse", &about);
-                repo.sh(&format!("sed -i '{at}5s/.*/by two/' g"));
-                hook(&repo, TWO, "PostToolUse", &about);
-                tick();
-            };
+            let two_writes =
+                |at: usize| calls(&repo, TWO, ["Edit", &at.to_string(), "g"], &format!("sed -i '{at}5s/.*/by two/' g"));
             two_writes(1);
             two_writes(2);
             hook(&repo, ONE, "PostToolUse", &test);
@@ -543,8 +552,7 @@ fn what_nobody_can_tell_and_is_taken_out_is_no_reason_to_refuse_any_more() {
 /// Who only asked has changed nothing, and is named for no commit.
 #[test]
 fn a_session_that_changed_nothing_is_named_for_no_work_of_anothers() {
-    let repo = Sandbox::new();
-    repo.sh("echo f >f; git add -A; git commit -qm files");
+    let repo = with_files(Mode::Commit, "echo f >f");
     for (at, first) in ["asks", "works"].into_iter().enumerate() {
         let asks = |event: &str, more: Value| hook(&repo, ONE, event, &more);
         let prompt = |at: usize| json!({"prompt": "a question", "prompt_id": at.to_string()});
@@ -555,12 +563,8 @@ fn a_session_that_changed_nothing_is_named_for_no_work_of_anothers() {
         if first == "works" {
             asks("UserPromptSubmit", prompt(at));
         }
-        let look = json!({"tool_name": "Bash", "tool_use_id": format!("l{at}"), "tool_input": {"command": "cat f"}});
-        asks("PreToolUse", look.clone());
-        asks("PostToolUse", look);
-        tick();
+        calls(&repo, ONE, ["Bash", &format!("l{at}"), ""], "cat f");
         writes(&repo, TWO, &format!("by two {at}"));
-        tick();
         asks("Stop", json!({}));
         hook(&repo, TWO, "Stop", &json!({}));
         let commit = repo.git(["log", "-1", "--format=%B"]);

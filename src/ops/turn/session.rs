@@ -303,6 +303,11 @@ fn take_step(
 
 /// From here on what changes outside of calls is not the work of what this session had in the background.
 fn end_background(locked: &mut Locked<'_>, turn: &mut Turn, who: &Participant) -> Result<()> {
+    let is_listed =
+        |is_its: bool| turn.origin.parts.iter().any(|part| part.listed.is_some() && part.is_session_of(who) == is_its);
+    if is_listed(true) && is_listed(false) {
+        steps::record_beside_others(locked, turn, who)?;
+    }
     if let Some(from) = turn.origin.end_background(who) {
         let to = steps::record_background(locked, turn, who, from)?;
         turn.origin.background.push((from, to));

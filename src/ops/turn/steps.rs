@@ -59,7 +59,6 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
     }
     let last = last_known(view, &turn)?;
     let reach = Reach::of(view.repo, tool);
-    let is_all_told = || !is_any_at_large(view.repo, told.iter().filter(|call| call.is_unknown()));
     let moved = || {
         let start = states::pointers_at_beginning(&view.timeline, &turn)?;
         Ok::<_, anyhow::Error>(start.moved_to(&Refs::new(view.repo).pointers()?))
@@ -86,7 +85,8 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
                 Some(left) => left == Left::Beyond,
                 None => is_in_new_directory(view, &last, &found.path)?,
             };
-            if (is_led || is_beyond) && is_all_told() {
+            let unknown = told.iter().filter(|call| call.is_unknown());
+            if (is_led || is_beyond) && !is_any_at_large(view.repo, unknown) {
                 found.state = state_found(view, &turn, &last, told)?;
                 // The commits that they led it to are kept with the state.
                 found.moved = Some(moved()?);
@@ -365,10 +365,6 @@ pub fn record_given_up(locked: &mut Locked<'_>, part: &Participant) -> Result<()
 /// What a session had at work in the background, which began behind this step, is over: what has changed since the last one, other
 /// than by calls in flight, is a step of its own. Gives the last step.
 pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participant, from: u64) -> Result<u64> {
-    let number = locked.timeline.last_step(turn.turn)?;
-    let last = states::after(&locked.timeline, turn, number)?;
-    let told = calls::in_open_turn(locked.repo);
-    let after = state_now(locked, turn, &last, &told)?;
     let found = locked.timeline.found(turn.turn)?;
     if let Some(found) = &found {
         let mut update = locked.timeline.update();
@@ -376,11 +372,31 @@ pub fn record_background(locked: &mut Locked<'_>, turn: &Turn, part: &Participan
         let plan = Plan::empty(Op::Begin, locked.head.clone());
         locked.carry_out(&plan, update, format!("found behind {}.{from}", turn.turn), Vec::new(), None)?;
     }
-    let others = at_work_beside(turn, &told, part);
-    // What somebody had changed as it began is not its work.
-    let seen = Seen { before: found.filter(|_| number == from), after, is_named: false };
-    put_background(locked, turn, part, (&last, seen), others)?;
+    record_so_far(locked, turn, part, found.map(|found| (from, found)))?;
     locked.timeline.last_step(turn.turn)
+}
+
+/// What a session had at work in the background is over, and another's goes on: what has changed by now may be either's.
+pub fn record_beside_others(locked: &mut Locked<'_>, turn: &Turn, part: &Participant) -> Result<()> {
+    let found = turn.origin.at_work_after().zip(locked.timeline.found(turn.turn)?);
+    record_so_far(locked, turn, part, found)
+}
+
+/// What has changed since the last step, other than by calls in flight, is a step of the background's. `found` is what was there as that
+/// began, behind which step: what somebody had changed by then is not its work.
+fn record_so_far(
+    locked: &mut Locked<'_>,
+    turn: &Turn,
+    part: &Participant,
+    found: Option<(u64, Checkpoint)>,
+) -> Result<()> {
+    let number = locked.timeline.last_step(turn.turn)?;
+    let last = states::after(&locked.timeline, turn, number)?;
+    let told = calls::in_open_turn(locked.repo);
+    let after = state_now(locked, turn, &last, &told)?;
+    let others = at_work_beside(turn, &told, part);
+    let before = found.filter(|(from, _)| number == *from).map(|(_, found)| found);
+    put_background(locked, turn, part, (&last, Seen { before, after, is_named: false }), others)
 }
 
 /// Looks at the file that a call names, and at what is staged of it where somebody had staged that before it.
