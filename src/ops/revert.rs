@@ -36,7 +36,7 @@ use crate::ops::resolve::resolve;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
-use crate::ops::turn::unattended::warn_of_taken;
+use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
 use crate::ops::undo::in_the_middle;
@@ -125,7 +125,8 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         _ => Vec::new(),
     };
     let stays = |turn| format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too");
-    let warnings = merged.into_iter().map(stays).collect();
+    let taken = turns.iter().filter_map(|turn| told_of_taken(view, turn, &plan));
+    let warnings = taken.chain(merged.into_iter().map(stays)).collect();
     Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, pathspecs) })
 }
 
@@ -439,7 +440,6 @@ impl<'a> Revert<'a, '_> {
                 return Err(self.is_out_already(&committed)?.into());
             }
             self.tell_of_others(&committed)?;
-            self.turns.iter().for_each(|turn| warn_of_taken(self.view, turn, &plan));
             Ok(plan)
         })
     }

@@ -17,20 +17,20 @@ use std::collections::BTreeSet;
 /// So many files are named.
 const NAMED: usize = 5;
 
-/// Names what of it a plan takes back.
-pub fn warn_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) {
+/// What is said of what of it a plan takes back.
+pub fn told_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) -> Option<String> {
     // It is one more word than is asked for.
     let changed = changed(view, turn).unwrap_or_default();
     let paths: Vec<&BString> =
         plan.files.iter().map(|file| &file.path).filter(|path| changed.contains(*path)).collect();
-    if paths.is_empty() {
-        return;
-    }
-    view.warn(format!(
-        "{} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
-        first_in_quotes(&paths, NAMED),
-        turn.turn
-    ));
+    let told = || {
+        format!(
+            "{} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
+            first_in_quotes(&paths, NAMED),
+            turn.turn
+        )
+    };
+    (!paths.is_empty()).then(told)
 }
 
 fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {

@@ -18,7 +18,6 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
-use std::collections::BTreeSet;
 
 /// A refusal with hints that fit what is in the way of undoing or redoing this turn; another error as it is.
 pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, turn): (Op, u64)) -> anyhow::Error {
@@ -42,38 +41,36 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
     }
 }
 
+/// Turns that are undone, the newest first, with what that changes.
+pub type Undone<'t> = (&'t [Turn], &'t [TurnDelta]);
+
 /// A refusal to undo turns because of files that have other names since: what takes the turns out follows them there.
-pub fn under_new_names(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, turns: &[Turn]) -> anyhow::Error {
+pub fn under_new_names(view: &View<'_>, error: anyhow::Error, undone: Undone<'_>, now: &Checkpoint) -> anyhow::Error {
     let mut refusal = match error.downcast::<Refusal>() {
         Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
-    let ([last, ..], [.., first]) = (turns, turns) else { return refusal.into() };
-    match are_renamed(view, &refusal.paths, now, turns) {
-        Ok(true) => {
-            refusal.hints = vec![taking_out(first, last)];
-            refusal.into()
-        }
-        Ok(false) => refusal.into(),
-        Err(error) => error,
+    let names = match new_names(view, undone, now) {
+        Ok(names) => names,
+        Err(error) => return error,
+    };
+    let is_renamed = |path: &BString| names.iter().any(|(.., names)| names.has(path));
+    if let Some(line) = taking_out(undone.0).filter(|_| refusal.paths.iter().all(is_renamed)) {
+        refusal.hints = vec![line];
     }
+    refusal.into()
 }
 
-/// Refuses to leave what turns made where somebody has given it another name: it would count as theirs. `deltas` are what is undone,
-/// the newest first.
-pub fn check_new_names(view: &View<'_>, turns: &[Turn], deltas: &[TurnDelta], now: &Checkpoint) -> Result<()> {
-    let ([last, ..], [.., first]) = (turns, turns) else { return Ok(()) };
-    for (at, (turn, TurnDelta { delta, .. })) in turns.iter().zip(deltas).enumerate() {
-        let above: Vec<&Delta> = deltas[..at].iter().map(|turn| &turn.delta).collect();
-        let end = || view.timeline.checkpoint(turn.turn, Side::After);
+/// Refuses to leave what turns made where somebody has given it another name: it would count as theirs.
+pub fn check_new_names(view: &View<'_>, undone: Undone<'_>, now: &Checkpoint) -> Result<()> {
+    for (turn, delta, names) in new_names(view, undone, now)? {
         let is_made = |path: &BString| delta.files.get(path).is_some_and(|change| change.to.is_none());
-        let names = RenamedSince::find(view, (delta, end), now, &above)?;
         if let Some((old, new)) = names.iter().find(|(old, _)| is_made(old)) {
             let (old, new) = (in_quotes(old.as_bstr()), in_quotes(new.as_bstr()));
             let message = format!("{new} is what turn {} made as {old}, and would stay", turn.turn);
             return Err(Refusal::new(Code::Conflict, message)
-                .hint(taking_out(first, last))
+                .hints(taking_out(undone.0))
                 .hint(format!("or pass --edits=overwrite to leave {new} as it is"))
                 .into());
         }
@@ -81,24 +78,29 @@ pub fn check_new_names(view: &View<'_>, turns: &[Turn], deltas: &[TurnDelta], no
     Ok(())
 }
 
-/// The line that takes turns out of files that have other names.
-fn taking_out(first: &Turn, last: &Turn) -> String {
-    let (first, last) = (first.turn, last.turn);
-    let which = if first == last { last.to_string() } else { format!("{first}..{last}") };
-    format!("run 'oxundo undo --only {which}' to take it out of the files under the names that they have now")
+/// Of each turn the files that have other names since.
+fn new_names<'t>(
+    view: &View<'_>,
+    (turns, deltas): Undone<'t>,
+    now: &Checkpoint,
+) -> Result<Vec<(&'t Turn, &'t Delta, RenamedSince)>> {
+    let (mut above, mut all) = (Vec::new(), Vec::new());
+    for (turn, TurnDelta { delta, .. }) in turns.iter().zip(deltas) {
+        let end = || view.timeline.checkpoint(turn.turn, Side::After);
+        all.push((turn, delta, RenamedSince::find(view, (delta, end), now, &above)?));
+        above.push(delta);
+    }
+    Ok(all)
 }
 
-/// Whether each of these files has another name since the end of one of the turns.
-fn are_renamed(view: &View<'_>, paths: &[BString], now: &Checkpoint, turns: &[Turn]) -> Result<bool> {
-    let checkpoints = Checkpoints::new(view.repo);
-    let mut left: BTreeSet<&BString> = paths.iter().collect();
-    for turn in turns {
-        let (before, end) = (view.timeline.undone_to(turn.turn)?, view.timeline.checkpoint(turn.turn, Side::After)?);
-        let inverse = Delta { files: checkpoints.file_changes(&end, &before)?, ..Delta::default() };
-        let names = RenamedSince::find(view, (&inverse, || Ok(end)), now, &[])?;
-        left.retain(|path| !names.has(path));
-    }
-    Ok(left.is_empty())
+/// The line that takes turns out of files that have other names.
+fn taking_out(turns: &[Turn]) -> Option<String> {
+    let which = match turns {
+        [] => return None,
+        [turn] => turn.turn.to_string(),
+        [last, .., first] => format!("{}..{}", first.turn, last.turn),
+    };
+    Some(format!("run 'oxundo undo --only {which}' to take it out of the files under the names that they have now"))
 }
 
 /// Whether what would take the user's changes out of the way takes nothing, as they are committed, or git leaves them alone; or takes

@@ -169,7 +169,9 @@ impl PlannedUndo {
             warn_of_lost_branches(view, turn, self.plan());
             warn_of_copies(view, turn);
             warn_of_lost(view, turn, self.plan());
-            unattended::warn_of_taken(view, turn, self.plan());
+            if let Some(told) = unattended::told_of_taken(view, turn, self.plan()) {
+                view.warn(told);
+            }
         }
         if let ([turn], true) = (back, self.plan().is_empty())
             && turn.totals.files > 0

@@ -101,13 +101,14 @@ impl Prepared {
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
+        let undone = (&range.turns[..range.back], &deltas[..]);
         let plan = plan.map_err(|error| match op {
-            Op::Undo => under_new_names(view, error, now, &range.turns[..range.back]),
+            Op::Undo => under_new_names(view, error, undone, now),
             _ => error,
         });
         let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
         if op == Op::Undo && edits != Edits::Overwrite {
-            check_new_names(view, &range.turns[..range.back], &deltas, now)?;
+            check_new_names(view, undone, now)?;
         }
         if op == Op::Redo && plan.is_empty() {
             // The user has brought back the files themselves: undo takes them out.
