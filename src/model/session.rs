@@ -51,7 +51,7 @@ pub enum SessionStep {
     Claim,
     /// What was done since the session's last turn is a turn of its own.
     Late,
-    /// Close the open turn, as interrupted unless its session goes on, and begin one.
+    /// Close the open turn, as interrupted unless its session goes on, and begin one, which others share that go on.
     Renew,
     /// What is told of the call of a tool is kept with the open turn.
     Record,
@@ -84,6 +84,8 @@ pub struct Context<'a> {
     pub inside: bool,
     /// Whether another session than the signal's is at work in the open turn.
     pub others: bool,
+    /// Whether all of these are done with their prompts, and have no more than something in the background.
+    pub others_rest: bool,
     /// Whether the session took part in the open turn, or in one of the last: it has told of a prompt here, and will tell
     /// of an end.
     pub known: bool,
@@ -128,6 +130,8 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             // What a session did that has left, or is dead, is not the user's.
             () if claimable && !origin.waiting && !origin.parts.is_empty() => SessionStep::Renew,
             () if claimable || unproven || idle => SessionStep::Claim,
+            // What is in the background goes on in the next turn as it did in this.
+            () if signal == Signal::Begin && origin.by_hooks && context.others_rest => SessionStep::Renew,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
         },
@@ -197,7 +201,9 @@ mod tests {
     /// The context when the other sessions' processes are alive.
     fn scene<'a>(open: Option<&'a Bounds>, who: &Participant, running: bool, inside: bool) -> Context<'a> {
         let others = open.is_some_and(|origin| origin.parts.iter().any(|p| p.at_work && !p.is_session_of(who)));
-        Context { open, running, inside, others, known: true, follows: false, unrecorded: false }
+        let others_rest = others
+            && open.is_some_and(|origin| origin.parts.iter().all(|p| p.listed.is_some() || p.is_session_of(who)));
+        Context { open, running, inside, others, others_rest, known: true, follows: false, unrecorded: false }
     }
 
     #[test]
@@ -281,6 +287,24 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_beside_what_is_in_the_background_begins_a_turn() {
+        let listed = |session| Participant { goes_on: true, listed: Some(2), ..part(session, Some("1"), true) };
+        let at = |open: &Bounds, who: &Participant, signal| step(scene(Some(open), who, false, false), who, signal);
+        let (first, second) = (part("b", Some("1"), false), part("b", Some("2"), false));
+        let alone = turn(true, &[listed("a")]);
+        assert_eq!(at(&alone, &first, Signal::Begin), SessionStep::Renew);
+        assert_eq!(at(&alone, &first, Signal::Work), SessionStep::Join, "whether on a new prompt is not known");
+        let both = turn(true, &[listed("a"), part("b", Some("1"), true)]);
+        assert_eq!(at(&both, &second, Signal::Begin), SessionStep::Renew, "nothing told of the end of its last prompt");
+        assert_eq!(at(&both, &first, END), SessionStep::Leave);
+        let again = part("a", Some("2"), false);
+        assert_eq!(at(&both, &again, Signal::Begin), SessionStep::Join, "the other is at work on a prompt");
+        assert_eq!(at(&turn(true, &[listed("a"), listed("b")]), &again, Signal::Begin), SessionStep::Renew);
+        let of_run = turn(false, &[listed("a")]);
+        assert_eq!(step(scene(Some(&of_run), &first, true, false), &first, Signal::Begin), SessionStep::Join);
+    }
+
+    #[test]
     fn inside_a_run_a_session_that_goes_on_has_made_what_is_there() {
         let who = part("s", Some("1"), false);
         for waiting in [false, true] {
@@ -305,6 +329,7 @@ mod tests {
             running: false,
             inside: false,
             others: false,
+            others_rest: false,
             known: false,
             follows: false,
             unrecorded: false,
@@ -374,6 +399,7 @@ mod tests {
             running: false,
             inside: false,
             others: false,
+            others_rest: false,
             known: true,
             follows: true,
             unrecorded: false,

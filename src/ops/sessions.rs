@@ -9,7 +9,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
 use crate::model::plan::Op;
 use crate::model::step::{Share, Step};
-use crate::model::turn::Turn;
+use crate::model::turn::{Participant, Turn};
 use crate::ops::beyond::Beyond;
 use crate::ops::conversation::Conversations;
 use crate::ops::dropped;
@@ -169,8 +169,9 @@ fn check_known(view: &View<'_>, turn: &Turn, (session, steps): (&str, &[Step]), 
     let last = view.timeline.last_step(turn.turn)?;
     let end = view.timeline.checkpoint(turn.turn, Side::After)?;
     let rest = checkpoints.file_changes(&states::after(&view.timeline, turn, last)?, &end)?;
-    // What no call tells of is that agent's, or the user's.
-    let is_others = turn.users_end || is_beside_run;
+    // What no call tells of is that agent's, or the user's, but where this one has something in the background.
+    let has_background = |part: &Participant| part.session.as_deref() == Some(session) && part.listed.is_some();
+    let is_others = turn.users_end && !turn.origin.parts.iter().any(has_background) || is_beside_run;
     let is_unknown = |path: &BString| !is_others || turn.unended.contains_key(&exact::encode(path));
     let paths: Vec<BString> = rest.into_keys().filter(is_unknown).collect();
     match paths.first() {

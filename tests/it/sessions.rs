@@ -466,9 +466,9 @@ fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
     for (mode, saves) in Mode::BOTH.into_iter().flat_map(|mode| saves.map(|saves| (mode, saves))) {
         let repo = with_files(mode, "for f in f g h k; do echo $f >$f; done");
         asked(&repo, ONE, "one");
+        asked(&repo, TWO, "two");
         writes(&repo, ONE, "by one");
         hook(&repo, ONE, "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
-        asked(&repo, TWO, "two");
         calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
         repo.sh(&format!("{saves}; echo USER >>h; git add h; git commit -qm mine"));
         tick();
@@ -488,6 +488,92 @@ fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
         repo.git(["merge-base", "--is-ancestor", &user, "HEAD"]);
         repo.assert_sound();
     }
+}
+
+/// While one has a server, each prompt given to another is a turn of its own, which undo takes back alone; what the server writes
+/// meanwhile is in the turn in which it does.
+#[test]
+fn a_prompt_beside_a_server_in_the_background_begins_a_turn() {
+    let listed = json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]});
+    for (mode, writes_too) in Mode::BOTH.into_iter().flat_map(|mode| [true, false].map(|too| (mode, too))) {
+        let repo = with_files(mode, "for f in f g server; do echo $f >$f; done");
+        let mut states = vec![repo.state()];
+        asked(&repo, ONE, "of one");
+        writes(&repo, ONE, "by one");
+        hook(&repo, ONE, "Stop", &listed);
+        for prompt in ["first of two", "second of two", "third of two"] {
+            let open = repo.json(["status"]).1["open_turn"].as_u64();
+            asked(&repo, TWO, prompt);
+            assert_ne!(repo.json(["status"]).1["open_turn"].as_u64(), open, "it begins a turn");
+            if prompt != "third of two" {
+                states.push(repo.state());
+            }
+            if writes_too {
+                repo.sh(&format!("echo '{prompt}' >>server"));
+                tick();
+            }
+            calls(&repo, TWO, ["Edit", prompt, "g"], &format!("echo '{prompt}' >>g"));
+            // Of its end nothing tells.
+            if prompt != "second of two" {
+                hook(&repo, TWO, "Stop", &json!({}));
+            }
+        }
+        hook(&repo, ONE, "Stop", &json!({}));
+        let done = repo.state();
+        let turns = repo.json(["log"]).1["turns"].as_array().expect("they are listed").clone();
+        let about = |turn: &Value| (turn["message"].clone(), turn["sessions"].as_array().map(Vec::len));
+        let wanted = ["third of two", "second of two", "first of two", "of one"];
+        for (at, message) in wanted.into_iter().enumerate() {
+            assert_eq!(about(&turns[at]), (json!(message), Some(if at < 3 { 2 } else { 1 })), "{turns:?}");
+            if mode == Mode::Commit {
+                let body = repo.git(["log", "-1", "--format=%s%n%b", &format!("HEAD~{at}")]);
+                assert!(body.starts_with(message), "{body}");
+                // Who only has something in the background is credited where that has changed something.
+                let credited = if writes_too && at < 3 { 2 } else { 1 };
+                assert_eq!(body.matches("Assisted-by").count(), credited, "{writes_too}: {body}");
+            }
+        }
+        assert_eq!(turns[1]["interrupted"], json!(true), "nothing told of its end");
+        let mut back = vec![done];
+        for wanted in ["third of two", "second of two", "first of two", "of one"] {
+            repo.undo();
+            assert!(!repo.sh("cat f g server").contains(wanted) || wanted == "of one", "it is undone");
+            back.push(repo.state());
+        }
+        repo.state().assert_is(&states[0], "all of it is undone");
+        for state in back.iter().rev().skip(1) {
+            repo.redo();
+            repo.state().assert_is(state, "redo");
+        }
+        repo.assert_sound();
+    }
+}
+
+/// A call in flight is more than something in the background.
+#[test]
+fn a_prompt_beside_a_call_in_flight_shares_its_turn() {
+    let listed = json!({"background_tasks": [{"id": "b", "type": "subagent", "status": "running"}]});
+    let about = json!({"tool_name": "Bash", "tool_use_id": "late", "tool_input": {"command": "x"}});
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "for f in f g; do echo $f >$f; done");
+        let before = repo.state();
+        asked(&repo, ONE, "of one");
+        hook(&repo, ONE, "Stop", &listed);
+        hook(&repo, ONE, "PreToolUse", &about);
+        repo.sh("echo half >>f");
+        asked(&repo, TWO, "of two");
+        repo.sh("echo whole >>f");
+        hook(&repo, ONE, "PostToolUse", &about);
+        writes(&repo, TWO, "by two");
+        hook(&repo, TWO, "Stop", &json!({}));
+        hook(&repo, ONE, "Stop", &json!({}));
+        let done = repo.state();
+        assert_eq!(repo.log().len(), 1);
+        repo.undo();
+        repo.state().assert_is(&before, "both are undone");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    });
 }
 
 /// Whoever was done before that has no part in it.

@@ -224,6 +224,14 @@ fn is_in_flight(repo: &Repo, call: &ToolCall, part: &Participant) -> bool {
     call.is_in_flight(call.age(since_began, since_boot()), others_of(repo, part).as_deref())
 }
 
+/// Whether a session is done with its prompt but for something in the background, and carries out no call.
+pub fn rests(repo: &Repo, part: &Participant) -> bool {
+    let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none();
+    part.goes_on
+        && part.listed.is_some()
+        && !in_open_turn(repo).iter().any(|call| is_its(call) && is_in_flight(repo, call, part))
+}
+
 /// The calls of a session that are in flight no more, though nothing has told of their ends: they were denied, most often.
 pub fn given_up(repo: &Repo, part: &Participant) -> Vec<ToolCall> {
     let is_its = |call: &ToolCall| call.session == part.session && call.ended_at.is_none() && !call.is_known;

@@ -36,7 +36,7 @@ use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below}
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
 use crate::ops::turn::{advance, check_on_branch, notes};
-use crate::ops::turn::{calls, known, leftover, sole};
+use crate::ops::turn::{calls, known, leftover, sole, unattended};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
@@ -92,7 +92,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     if is_nothing && !has_come && take_back(locked, &turn, &since).is_ok() {
         return Ok(None);
     }
-    note_who_changed_nothing(locked, &mut turn)?;
+    note_who_changed_nothing(locked, &mut turn, &since.capture.checkpoint)?;
     let mut plan = Plan::empty(Op::End, since.capture.checkpoint.head.clone());
     let mut update = locked.timeline.update();
     let lock = commit(locked, &mut turn, &mut since, &changed, &mut plan, &mut update)?;
@@ -110,17 +110,18 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
 }
 
 /// Notes which of several sessions only looked, where all told of each call: the turn is called after another one then.
-fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn) -> Result<()> {
+fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint) -> Result<()> {
     if turn.origin.parts.len() < 2 || !turn.origin.by_hooks || !turn.led_by_user {
         return Ok(());
     }
     let (steps, told) = (view.timeline.steps(turn.turn)?, calls::in_open_turn(view.repo));
+    let in_background = turn.origin.at_work_after().is_some() && !unattended::changed(view, turn, after)?.is_empty();
     let has_changed = |part: &Participant| {
         let is_its = |step: &Step| {
             step.session == part.session || part.session.as_ref().is_some_and(|id| step.others.contains(id))
         };
         let goes_on = told.iter().any(|call| call.session == part.session && call.goes_on);
-        goes_on || part.listed.is_some() || part.told_twice || steps.iter().any(is_its)
+        goes_on || (in_background && part.listed.is_some()) || part.told_twice || steps.iter().any(is_its)
     };
     let changed: Vec<bool> = turn.origin.parts.iter().map(has_changed).collect();
     let Some(first) = changed.iter().position(|has| *has) else { return Ok(()) };

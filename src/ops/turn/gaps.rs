@@ -907,7 +907,7 @@ fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall
 }
 
 /// Whether a session is known to tell of its calls, and they are heeded. What goes on after a prompt's end may be a command of a
-/// call then. Another session of its agent shows nothing: it may be started in another way.
+/// call then, if it is not known since when. Another session of its agent shows nothing: it may be started in another way.
 pub fn has_told(repo: &Repo, timeline: &Stored<'_>, part: &Participant) -> Result<bool> {
-    Ok(!part.goes_on && Config(repo).steps()? && has_told_calls(repo, timeline, part)?)
+    Ok((!part.goes_on || part.listed.is_some()) && Config(repo).steps()? && has_told_calls(repo, timeline, part)?)
 }

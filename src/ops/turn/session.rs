@@ -88,12 +88,15 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     let outlasting = outlasting(repo, call, open.as_ref());
     let call = outlasting.as_ref().unwrap_or(call);
     let running = repo.is_running()?;
-    let others = open.as_ref().is_some_and(|turn| at_work(turn).any(|part| !part.is_session_of(&call.part)));
+    let others = others_at_work(open.as_ref(), &call.part);
+    let others_rest = !others.is_empty() && others.iter().all(|part| calls::rests(repo, part));
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
     let follows = call.signal == Signal::EndAgain && turn_of_first_end(&locked, call)?.is_some();
     let origin = open.as_ref().map(|turn| &turn.origin);
     let unrecorded = missed::unrecorded(repo, &call.part).is_some();
-    let context = Context { open: origin, running, inside: call.inside, others, known, follows, unrecorded };
+    let others = !others.is_empty();
+    let context =
+        Context { open: origin, running, inside: call.inside, others, others_rest, known, follows, unrecorded };
     let step = step(context, &call.part, call.signal);
     let closed = match (step, open) {
         (SessionStep::Nothing, _) => None,
@@ -134,6 +137,7 @@ fn after_call<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> Result<
         running: false,
         inside: call.inside,
         others: false,
+        others_rest: false,
         known: false,
         follows: false,
         unrecorded: false,
@@ -332,14 +336,21 @@ fn open_first(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool) -> Res
     open_turn(locked, &SignalCall { part, ..call.clone() }, by_hooks, mode)
 }
 
-/// Closes a turn and opens the next; gives the one that was closed.
+/// The other sessions that are at work in a turn.
+fn others_at_work<'t>(turn: Option<&'t Turn>, who: &Participant) -> Vec<&'t Participant> {
+    turn.into_iter().flat_map(at_work).filter(|part| !part.is_session_of(who)).collect()
+}
+
+/// Closes a turn and opens the next, in which others go on that are at work; gives the one that was closed.
 fn renew(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, in_run: bool) -> Result<Option<Turn>> {
     // Of a session that goes on, an end was told before.
     let interrupted = turn.origin.parts.iter().any(|part| part.at_work && !part.goes_on);
     let closed = end(locked, Ending { exit_code: None, interrupted })?;
     // The reason why the last turn made no commits may be gone.
     let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
-    open_turn(locked, call, !in_run, mode)?;
+    let parts: Vec<Participant> = others_at_work(Some(turn), &call.part).into_iter().map(going_on).collect();
+    let bounds = Bounds { by_hooks: !in_run, shared: !parts.is_empty(), parts, ..Bounds::default() };
+    open_turn_of(locked, call.part.agent.clone(), call, bounds, mode)?;
     Ok(closed)
 }
 
@@ -556,17 +567,12 @@ fn reopen(locked: &mut Locked<'_>, closed: Option<Turn>, waits: impl FnOnce(&Tur
 /// Opens the next turn of those who are still at work in one that was closed. It waits for a sign of theirs.
 fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
     let in_run = !closed.origin.by_hooks && locked.repo.is_running()?;
-    let parts: Vec<Participant> = if in_run { closed.origin.parts.clone() } else { at_work(closed).cloned().collect() };
+    let parts: Vec<&Participant> =
+        if in_run { closed.origin.parts.iter().collect() } else { at_work(closed).collect() };
     if parts.is_empty() && !in_run {
         return Ok(());
     }
-    let from = |part: Participant| Participant {
-        from: part.transcript.as_deref().map(length),
-        to: None,
-        asked: last_asked(&part),
-        ..part
-    };
-    let parts: Vec<Participant> = parts.into_iter().map(from).collect();
+    let parts: Vec<Participant> = parts.into_iter().map(going_on).collect();
     let Turn { agent, session, message, prompt, .. } = closed.clone();
     let mut who = Who { agent, session, message, prompt, mode: closed.wanted_mode() };
     // It is called after one of those who are still at work.
@@ -724,7 +730,9 @@ fn open_turn(locked: &mut Locked<'_>, call: &SignalCall, by_hooks: bool, mode: M
 
 /// Opens a turn of this agent: a `run` calls it by the command that it has started, which may be another name than the hook's.
 fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, bounds: Bounds, mode: Mode) -> Result<()> {
-    let origin = Bounds { partial: call.partial, parts: vec![started(call)], ..bounds };
+    let mut parts = vec![started(call)];
+    parts.extend(bounds.parts.iter().cloned());
+    let origin = Bounds { partial: call.partial, parts, ..bounds };
     let session = call.part.session.clone();
     let who = Who { agent, session, message: call.message.clone(), prompt: call.prompt.clone(), mode };
     match begin(locked, who.clone(), origin.clone()) {
@@ -837,6 +845,17 @@ fn amend_with(locked: &mut Locked<'_>, turn: &Turn, word: &str, found: Option<&C
     let message = format!("{word} {} ({})", turn.turn, turn.label());
     let plan = Plan::empty(Op::Begin, locked.head.clone());
     locked.carry_out(&plan, update, message, Vec::new(), None)
+}
+
+/// The part of one that goes on in the next turn. What it has in the background is at work from the beginning of that.
+fn going_on(part: &Participant) -> Participant {
+    Participant {
+        from: part.transcript.as_deref().map(length),
+        to: None,
+        listed: part.listed.map(|_| 0),
+        asked: last_asked(part),
+        ..part.clone()
+    }
 }
 
 /// What a session is at work on.

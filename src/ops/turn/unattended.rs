@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 /// What is said of what of it a plan takes back.
 pub fn told_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) -> Option<String> {
     // It is one more word than is asked for.
-    let changed = changed(view, turn).unwrap_or_default();
+    let changed = changed_by_its_end(view, turn).unwrap_or_default();
     let paths: Vec<&BString> =
         plan.files.iter().map(|file| &file.path).filter(|path| changed.contains(*path)).collect();
     let told = || {
@@ -33,7 +33,12 @@ pub fn told_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) -> Option<String
     (!paths.is_empty()).then(told)
 }
 
-fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
+fn changed_by_its_end(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
+    changed(view, turn, &view.timeline.checkpoint(turn.turn, Side::After)?)
+}
+
+/// The files that changed so by this end of the turn; none where not all calls are told of.
+pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTreeSet<BString>> {
     let (timeline, at_work_after, mut changed) = (&view.timeline, turn.origin.at_work_after(), BTreeSet::new());
     if !tells_all(turn) || (turn.users_end && at_work_after.is_none()) {
         return Ok(changed);
@@ -61,6 +66,6 @@ fn changed(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
     let is_last = at_work_after.is_none_or(|after| after == last);
     let found = if is_last { timeline.found(turn.turn)? } else { None };
     let found = found.map_or_else(|| states::after(timeline, turn, last), Ok)?;
-    note(&found, &timeline.checkpoint(turn.turn, Side::After)?)?;
+    note(&found, after)?;
     Ok(changed)
 }
