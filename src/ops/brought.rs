@@ -23,6 +23,11 @@ pub struct Brought {
 }
 
 impl Brought {
+    /// Whether nothing stays.
+    pub fn is_nothing(&self) -> bool {
+        self.commits.is_empty() && self.unclear.is_empty()
+    }
+
     /// With something else that it brought.
     pub fn add(&mut self, other: Self) {
         self.commits.extend(other.commits);

@@ -1,5 +1,6 @@
 //! A merge that a turn left in progress and that somebody has concluded since, by a commit of their own. What it brought is in HEAD's
-//! history by that, and what did not go together is as they have put it together: neither is the turn's any more.
+//! history by that, and what did not go together is as they have put it together: neither is the turn's any more. Of a pick or the like
+//! only the latter: the turn has picked the rest.
 //!
 //! ```text
 //!              the agent begins a merge of theirs, and edits g
@@ -24,9 +25,15 @@ pub fn leave_out(
 ) -> Result<Brought> {
     let objects = Objects::new(view.repo);
     let commits = if before.operation.is_under_way() { Vec::new() } else { objects.merged_by(&after.operation)? };
-    let (Some(head), Some(tip), false) = (head, after.head.commit, commits.is_empty()) else {
-        return Ok(Brought::default());
-    };
+    let (Some(head), Some(tip)) = (head, after.head.commit) else { return Ok(Brought::default()) };
+    if commits.is_empty() {
+        let is_over = after.operation.is_under_way() && view.repo.in_progress().is_none();
+        return if is_over && head != tip && objects.is_ancestor(tip, head)? {
+            put_together(view, (before, after))
+        } else {
+            Ok(Brought::default())
+        };
+    }
     for id in &commits {
         if !objects.is_ancestor(*id, head)? || objects.is_ancestor(*id, tip)? {
             return Ok(Brought::default());
@@ -61,4 +68,16 @@ pub fn leave_out(
         }
     }
     Ok(Brought { commits, unclear, by })
+}
+
+/// Of a pick, or another operation that is no merge, and that somebody has gone on with: what did not go together is as they have put it
+/// together.
+fn put_together(view: &View<'_>, (before, after): (&mut Checkpoint, &Checkpoint)) -> Result<Brought> {
+    let unclear = after.index.unmerged();
+    if before.operation.is_under_way() || unclear.is_empty() {
+        return Ok(Brought::default());
+    }
+    *before = Checkpoints::new(view.repo).with_all_of_paths(before, after, &unclear)?;
+    before.operation.clone_from(&after.operation);
+    Ok(Brought { unclear, ..Brought::default() })
 }

@@ -99,7 +99,11 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
-        let (mut on_start, also_unclear) = led(view, if other.is_some() { &on_end } else { &start }, was, merge)?;
+        // Where git was in the middle of leading this branch elsewhere, and no more is, it has come back to it with all else that was made.
+        let comes_back =
+            end.head.branch.is_none() && end.operation.is_under_way() && other == start.head.branch.as_ref();
+        let begins = if other.is_some() && !comes_back { &on_end } else { &start };
+        let (mut on_start, also_unclear) = led(view, begins, was, merge)?;
         left.extend(unclear.into_iter().chain(also_unclear));
         let committed = under_other_names(view, [objects.commit_tree(from)?, now], &left, &others)?;
         let there = under_other_names(view, [start.worktree, end.worktree], &left, &others)?;
@@ -367,6 +371,14 @@ fn began_at(view: &View<'_>, turn: &Turn, start: &Checkpoint, to: ObjectId) -> R
         made.remove(&id);
     }
     objects.first_but(to, &made)
+}
+
+/// Whether HEAD's history has any of the commits that a turn made itself: the user may have taken off the others by hand, or given up
+/// what git was in the middle of at its end.
+pub fn has_any_here(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    let own: Vec<ObjectId> = its_own(turn).collect();
+    let head: Vec<ObjectId> = view.head.commit.into_iter().collect();
+    Ok(!Objects::new(view.repo).reachable_from(&head, &own)?.is_empty())
 }
 
 /// The commits that a turn made itself.

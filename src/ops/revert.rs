@@ -30,7 +30,7 @@ use crate::ops::conversation::{self, Conversations};
 use crate::ops::dropped;
 use crate::ops::list::delta_of;
 use crate::ops::made::{PlannedTurn, Words};
-use crate::ops::on_branch::{OnOne, ends_of_turn};
+use crate::ops::on_branch::{OnOne, ends_of_turn, has_any_here};
 use crate::ops::renamed_since::{RenamedSince, other_names};
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -183,9 +183,20 @@ pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
     let is_picked = || Ok::<_, anyhow::Error>(dropped::picked(view)?.contains_key(&wanted));
-    if wanted != 0
-        && (is_done(view, wanted)? || is_merged(view, wanted)? || has_moved_here(view, wanted)? || is_picked()?)
-    {
+    let is_in_part = || {
+        let turn = timeline.find_turn(wanted)?.filter(|turn| turn.ended_at.is_some());
+        turn.map_or(Ok(false), |turn| has_any_here(view, &turn))
+    };
+    let is_here = || {
+        Ok::<_, anyhow::Error>(
+            is_done(view, wanted)?
+                || is_merged(view, wanted)?
+                || has_moved_here(view, wanted)?
+                || is_picked()?
+                || is_in_part()?,
+        )
+    };
+    if wanted != 0 && is_here()? {
         dropped::check(view, wanted)?;
         return timeline.require_turn(wanted);
     }

@@ -744,3 +744,60 @@ fn steps_and_sessions_are_taken_out_around_what_the_user_has_begun() {
         }
     });
 }
+
+/// What a turn leaves that git is in the middle of, or commits that the user takes off again in part: what it committed is here, though it
+/// is not done.
+#[test]
+fn what_is_left_of_a_turn_whose_operation_is_given_up_or_ended_is_taken_out() {
+    let solve = "printf 'USER\\n2\\n3\\n' >a.txt; git add a.txt; GIT_EDITOR=: git";
+    let cases = [
+        ("git rebase topic", "git rebase --abort".to_owned(), "m"),
+        ("git rebase topic", format!("{solve} rebase --continue"), "USER"),
+        ("git cherry-pick main..topic", "git cherry-pick --abort".to_owned(), "m"),
+        ("git format-patch -q -o ../home main..topic; git am -3 ../home/0*", "git am --abort".to_owned(), "m"),
+        ("git cherry-pick main..topic", format!("{solve} commit -qm solved"), "USER"),
+        ("git cherry-pick topic", format!("{solve} commit -qm solved"), "USER"),
+        ("echo ITS2 >c.txt; git commit -qam its-second", "git reset -q --keep HEAD~1".to_owned(), "m"),
+    ];
+    in_both_modes(|mode| {
+        for (leaves, ends, first) in &cases {
+            let repo = Sandbox::new();
+            repo.sh(
+                "printf '1\\n2\\n3\\n' >a.txt; seq 9 >b.txt; seq 9 >c.txt; git add -A; git commit -qm base
+                 git switch -qc topic; echo TOPIC >c.txt; git commit -qam t0; printf 'TOPIC\\n2\\n3\\n' >a.txt; git commit -qam t1
+                 git switch -q main; printf 'm\\n2\\n3\\n' >a.txt; git commit -qam m",
+            );
+            repo.turn(
+                mode,
+                &quietly(&format!("echo ITS >b.txt; git commit -qam its; {{ {leaves} || :; }}; echo ITS >n.txt")),
+            );
+            if mode == Mode::Commit && ends.starts_with("git reset") {
+                // The commit that oxundo makes of what is uncommitted.
+                repo.sh("git reset -q --keep HEAD~1");
+            }
+            repo.sh(&quietly(ends));
+            assert!(!is_under_way(&repo), "{leaves}: {ends}");
+            let (ended, is_its_there) = (repo.printed(), repo.exists("n.txt"));
+            let error = repo.json(["undo"]);
+            let hints = error.1["error"]["hints"].to_string();
+            let line = if hints.contains("undo --revert") { "--revert" } else { "--only 1" };
+            assert!(hints.contains(&format!("oxundo undo {line}")), "{leaves}; {ends}: {error:?}");
+            repo.printed().assert_is(&ended, "nothing is changed");
+            repo.oxundo(format!("undo {line}").split(' ')).success();
+            assert_eq!(
+                repo.sh("head -1 a.txt; head -1 b.txt").lines().collect::<Vec<_>>(),
+                [*first, "1"],
+                "{leaves}; {ends}"
+            );
+            repo.assert_absent("n.txt", "what is the turn's goes");
+            assert_eq!(repo.git(["status", "--porcelain"]), "", "{leaves}; {ends}");
+            let out = repo.printed();
+            repo.undo();
+            repo.printed().assert_is(&ended, "and comes back");
+            assert_eq!(repo.exists("n.txt"), is_its_there);
+            repo.redo();
+            repo.printed().assert_is(&out, "redo");
+            repo.assert_sound();
+        }
+    });
+}

@@ -134,7 +134,7 @@ impl Way {
                 before = (**until).clone();
             }
             let brought = concluded::leave_out(view, (&mut before, &after), head.commit)?;
-            legs.brought.extend(Some((turn.turn, brought)).filter(|(_, it)| !it.commits.is_empty()));
+            legs.brought.extend(Some((turn.turn, brought)).filter(|(_, it)| !it.is_nothing()));
             legs.rename(view, (turn, range.direction(at)), [&mut before, &mut after], (range, &reached))?;
             if range.direction(at) == Direction::Forward {
                 take_renamed(&mut before, &after, &head, &reached.there);
@@ -453,7 +453,9 @@ fn over_since(view: &View<'_>, turn: &Turn, left: &Checkpoint) -> Result<Option<
     let line = format!("git branch {kept} && git reset -q --keep {}", began.to_hex_with_len(10));
     let message = format!("turn {} left a {word} in progress, which is over since", turn.turn);
     let hint = format!("run '{line}' to have '{shown}' as it was before the turn, and what it is now beside it");
-    Ok(Some(Refusal::new(Code::Branch, message).hint(hint)))
+    let only =
+        format!("run 'oxundo undo --only {}' to take out what the turn made here, by a commit on top", turn.turn);
+    Ok(Some(Refusal::new(Code::Branch, message).hint(only).hint(hint)))
 }
 
 /// Where a turn gave the branch that it began on another name, and the user took it off by hand, the branch has that name still: the

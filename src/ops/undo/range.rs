@@ -13,6 +13,7 @@ use crate::model::turn::Turn;
 use crate::ops::brought_back::is_back;
 use crate::ops::called::branch_now;
 use crate::ops::dropped;
+use crate::ops::on_branch::has_any_here;
 use crate::ops::place;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
@@ -356,6 +357,8 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         );
         if self.whole == 0 {
             refusal.hints.splice(..0, not_here::leading_on(view, op)?);
+            let next = view.place()?.undone.first().copied().filter(|_| op == Op::Undo);
+            refusal.hints.splice(..0, next.map(|next| taking_out_rest(view, next)).transpose()?.flatten());
         }
         // No walk goes on below one that began a branch.
         let began = self.turns.iter().take(self.back).position(Turn::began_branch);
@@ -450,7 +453,15 @@ fn made_elsewhere(view: &View<'_>) -> Result<Option<Refusal>> {
         Some(switch) => format!("run '{switch}' first"),
         None => format!("run 'oxundo redo --to {number}' to bring it here, or 'oxundo log --all' to see all turns"),
     };
-    Ok(Some(Refusal::new(Code::Branch, message).hint(hint)))
+    Ok(Some(Refusal::new(Code::Branch, message).hints(taking_out_rest(view, number)?).hint(hint)))
+}
+
+/// The line that takes out what is here of a turn which is not done.
+fn taking_out_rest(view: &View<'_>, number: u64) -> Result<Option<String>> {
+    let is_here = has_any_here(view, &view.timeline.require_turn(number)?)?;
+    let line =
+        || format!("run 'oxundo undo --only {number}' to take out what turn {number} committed, as far as it is here");
+    Ok(is_here.then(line))
 }
 
 fn goal(view: &View<'_>, op: Op, words: &str) -> Result<u64> {
