@@ -62,6 +62,11 @@ impl Step {
         self.tool.tool == Self::BACKGROUND
     }
 
+    /// Whether it shows no more than where the user has led HEAD while something was at work in the background.
+    pub fn is_users(&self) -> bool {
+        self.is_background() && self.totals.files == 0
+    }
+
     /// What was called, in one line: `Edit a.rs`.
     pub fn label(&self) -> String {
         let about = self.tool.path.as_deref().or(self.tool.command.as_deref()).unwrap_or_default();

@@ -650,9 +650,13 @@ pub struct Participant {
     /// Whether it goes on after an end of its prompt: then any end of the session's is that of its part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
-    /// The last step when it said for the first time that it was done and something of its was still at work.
+    /// The last step when it said for the first time that it was done and something of its was still at work, or when it joined unproven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<u64>,
+    /// Whether it joined others without having shown yet that it tells of its calls: what changed since then outside of calls may be its
+    /// work, and nothing before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unproven: bool,
     /// Whether another part tells of the same session: an editor's protocol and the agent's own hooks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told_twice: bool,
@@ -791,6 +795,17 @@ impl Bounds {
         }
         others.for_each(|other| *other = listed.min(*other));
         None
+    }
+
+    /// A session shows that it tells of its calls. Gives whether that was not known.
+    pub fn prove(&mut self, who: &Participant) -> bool {
+        let part = self.parts.iter_mut().find(|part| part.unproven && part.is_session_of(who));
+        let Some(part) = part.filter(|part| part.at_work) else { return false };
+        part.unproven = false;
+        if !part.goes_on {
+            part.listed = None;
+        }
+        true
     }
 
     /// Whether what changed before this step, outside of the calls, was the work of something in the background.

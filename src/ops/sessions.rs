@@ -2,8 +2,6 @@
 //! nobody can tell apart is refused.
 
 use crate::error::{Code, Refusal};
-use crate::git::checkpoint::Checkpoints;
-use crate::git::timeline::stored::Side;
 use crate::model::bytes::{exact, first_in_quotes, in_quotes, quoted, sanitized, unquoted};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::merge::Edits;
@@ -19,7 +17,8 @@ use crate::ops::revert::Which;
 use crate::ops::steps::{TakenOut, inverse_of, take_out};
 use crate::ops::switching;
 use crate::ops::taken::would_change;
-use crate::ops::turn::{meanwhile, states};
+use crate::ops::turn::meanwhile;
+use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -62,14 +61,16 @@ pub fn plan(view: &View<'_>, session: &str, edits: Option<Edits>) -> Result<Plan
     let planned = planned.map_err(|error| beside(view, error, (&turn, &steps), session))?;
     let conversations = Conversations::told(std::slice::from_ref(&turn)).of_session(view, session)?;
     let its: Vec<Step> = steps.into_iter().filter(|step| is_its(step.session.as_deref())).collect();
-    naming_claims(view, &turn, &its, PlannedTurn { conversations, ..planned })
+    let told = told_of_taken(view, &turn, &planned.plan);
+    let warnings = planned.warnings.into_iter().chain(told).collect();
+    naming_claims(view, &turn, &its, PlannedTurn { conversations, warnings, ..planned })
 }
 
 /// Names the files that are taken out, and that changed while a shell's call was in flight: it tells of none, and somebody else may
 /// have saved in that time.
 fn naming_claims(view: &View<'_>, turn: &Turn, steps: &[Step], mut planned: PlannedTurn) -> Result<PlannedTurn> {
     let mut claimed = BTreeSet::new();
-    for step in steps.iter().filter(|step| step.share == Share::Claimed) {
+    for step in steps.iter().filter(|step| step.share == Share::Claimed && !step.is_background()) {
         claimed.extend(view.timeline.step_files(turn.turn, step.step)?.into_iter().map(|file| file.path));
     }
     let changed = planned.plan.files.iter().map(|file| &file.path);
@@ -105,13 +106,17 @@ fn beside(view: &View<'_>, error: anyhow::Error, (turn, steps): (&Turn, &[Step])
 /// The last turn done in which a session took part.
 fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
     let has_it = |turn: &Turn| turn.sessions().iter().any(|part| part.id == Some(session));
-    let mut at = view.top()?;
+    let (mut at, mut beside) = (view.top()?, None);
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        if has_it(&turn) {
+        at = turn.previous;
+        if has_it(&turn) && has_changed_any(view, &turn, session)? {
             return Ok(turn);
         }
-        at = turn.previous;
+        beside = beside.or(Some(turn).filter(has_it));
+    }
+    if let Some(turn) = beside {
+        return Ok(turn);
     }
     // The last one to be redone comes last.
     for undone in view.place()?.undone.iter().rev() {
@@ -121,6 +126,16 @@ fn last_of(view: &View<'_>, session: &str) -> Result<Turn> {
         }
     }
     Err(not_done(view, session)?.into())
+}
+
+/// Whether a session may have changed anything in a turn in which it had a part: others may have been at work there alone.
+fn has_changed_any(view: &View<'_>, turn: &Turn, session: &str) -> Result<bool> {
+    if turn.sessions().iter().all(|part| part.id == Some(session)) {
+        return Ok(true);
+    }
+    let is_its =
+        |step: &Step| step.session.as_deref() == Some(session) || step.others.iter().any(|other| other == session);
+    Ok(view.timeline.steps(turn.turn)?.iter().filter(|step| !step.is_users()).any(is_its))
 }
 
 /// The refusal where no turn of a session is done or undone on HEAD's line.
@@ -143,14 +158,13 @@ fn not_done(view: &View<'_>, session: &str) -> Result<Refusal> {
 
 /// Refuses where it is not known of each change whose it is, but for those that are taken out already.
 fn check_known(view: &View<'_>, turn: &Turn, (session, steps): (&str, &[Step]), now: &Checkpoint) -> Result<()> {
-    let checkpoints = Checkpoints::new(view.repo);
     // A `run` whose agent tells of no call may write at any time.
     let is_beside_run = turn.own_part().is_none() && !turn.origin.by_hooks;
     let is_in = |step: &&Step| {
         let is_its = step.session.as_deref() == Some(session) || step.others.iter().any(|other| other == session);
         is_its && (step.share == Share::Shared || is_beside_run && step.share == Share::Claimed)
     };
-    for step in steps.iter().filter(is_in) {
+    for step in steps.iter().filter(|step| !step.is_users()).filter(is_in) {
         let changes = inverse_of(view, turn, step.step, &[])?.files;
         let mut is_there = changes.is_empty();
         for (path, change) in &changes {
@@ -166,14 +180,11 @@ fn check_known(view: &View<'_>, turn: &Turn, (session, steps): (&str, &[Step]), 
         let message = format!("{path} changed while {whose} may have been at work: nobody can tell whose it is");
         return Err(unknown(message, paths, &format!("{}.{}", turn.turn, step.step)));
     }
-    let last = view.timeline.last_step(turn.turn)?;
-    let end = view.timeline.checkpoint(turn.turn, Side::After)?;
-    let rest = checkpoints.file_changes(&states::after(&view.timeline, turn, last)?, &end)?;
     // What no call tells of is that agent's, or the user's, but where this one has something in the background.
     let has_background = |part: &Participant| part.session.as_deref() == Some(session) && part.listed.is_some();
     let is_others = turn.users_end && !turn.origin.parts.iter().any(has_background) || is_beside_run;
     let is_unknown = |path: &BString| !is_others || turn.unended.contains_key(&exact::encode(path));
-    let paths: Vec<BString> = rest.into_keys().filter(is_unknown).collect();
+    let paths: Vec<BString> = meanwhile::changed_at_end(view, turn)?.into_iter().filter(is_unknown).collect();
     match paths.first() {
         Some(path) => {
             let path = in_quotes(path.as_bstr());

@@ -122,6 +122,40 @@ fn what_is_at_work_for_a_call_beside_goes_on_for_no_other() {
     assert_eq!((commit.matches("+AGENT").count(), commit.matches("+LATER").count()), (2, 1), "{commit}");
 }
 
+/// What is saved beside it goes with the turn, and is named; what the user commits is theirs, also where the next call writes that file.
+#[test]
+fn what_is_saved_beside_what_a_call_left_is_named_and_what_is_committed_stays() {
+    let until = "until_there() { until [ -e ../home/$1 ] || [ ! -e ../home ]; do sleep .01; done; }";
+    let (repo, commit) = told(&format!("{until}; pre 1 Bash; until_there over & post 1 Bash; echo USER >u"));
+    assert!(commit.contains("+USER"), "{commit}");
+    let done = repo.state();
+    let undone = repo.oxundo(["undo"]);
+    undone.success();
+    assert!(undone.err().contains("'u' changed outside of turn 1's calls"), "{undone:?}");
+    repo.redo();
+    repo.state().assert_is(&done, "redo");
+    repo.write("../home/over", "");
+    for (saves, stays) in [
+        ("seq 50 >u; echo USER >>u; git add u; git commit -qm mine", "USER"),
+        ("sed -i 's/^10$/USER/' f1; git commit -qm mine f1; cp f1 u", "USER"),
+    ] {
+        let writes = "pre 2 Edit f1; sed -i 's/^90$/AGENT2/' f1; post 2 Edit f1
+            pre 3 Edit u; sed -i 's/^30$/AGENT2/' u; post 3 Edit u";
+        let (repo, _) = told(&format!(
+            "{until}; pre 1 Bash; sed -i 's/^50$/AGENT1/' f2; until_there over & post 1 Bash; {saves}; {writes}"
+        ));
+        let done = repo.state();
+        repo.undo();
+        assert!(!repo.sh("cat f1 f2; cat u || :").contains("AGENT"), "{saves}");
+        let committed = repo.git(["show", "--name-only", "--format=", "HEAD"]).replace('\n', " ");
+        assert!(repo.sh(&format!("cat {committed}")).contains(stays), "{saves}: it is committed, and stays");
+        assert_eq!(repo.sh(&format!("git status --porcelain -- {committed}")), "", "{saves}");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+        repo.write("../home/over", "");
+    }
+}
+
 /// A server of tools, the command of a status line: no call has left them running.
 #[test]
 fn what_an_agent_itself_starts_while_a_call_is_in_flight_goes_on_for_none() {

@@ -1158,7 +1158,10 @@ fn what_comes_when_nothing_is_at_work_in_the_background_any_more_is_the_users() 
                 }
                 ends(&repo);
                 let files = repo.json(["show", "1"]).1["files"].to_string();
-                assert!(files.contains("two.txt") && !files.contains("early") && !files.contains("late"), "{files}");
+                assert!(
+                    files.contains("two.txt") && !files.contains("early") && !files.contains("late"),
+                    "{over}, {beside}: {files}"
+                );
                 if mode == Mode::Commit {
                     let its = repo.git(["show", "--format=", "-U0", "HEAD"]);
                     assert!(!its.contains("+mine"), "{over}, {beside}: {its}");

@@ -468,7 +468,7 @@ fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
         asked(&repo, ONE, "one");
         asked(&repo, TWO, "two");
         writes(&repo, ONE, "by one");
-        hook(&repo, ONE, "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
+        hook(&repo, ONE, "Stop", &at_work_still());
         calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
         repo.sh(&format!("{saves}; echo USER >>h; git add h; git commit -qm mine"));
         tick();
@@ -494,13 +494,12 @@ fn a_session_is_taken_out_beside_one_that_has_a_server_in_the_background() {
 /// meanwhile is in the turn in which it does.
 #[test]
 fn a_prompt_beside_a_server_in_the_background_begins_a_turn() {
-    let listed = json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]});
     for (mode, writes_too) in Mode::BOTH.into_iter().flat_map(|mode| [true, false].map(|too| (mode, too))) {
         let repo = with_files(mode, "for f in f g server; do echo $f >$f; done");
         let mut states = vec![repo.state()];
         asked(&repo, ONE, "of one");
         writes(&repo, ONE, "by one");
-        hook(&repo, ONE, "Stop", &listed);
+        hook(&repo, ONE, "Stop", &at_work_still());
         for prompt in ["first of two", "second of two", "third of two"] {
             let open = repo.json(["status"]).1["open_turn"].as_u64();
             asked(&repo, TWO, prompt);
@@ -545,6 +544,218 @@ fn a_prompt_beside_a_server_in_the_background_begins_a_turn() {
             repo.redo();
             repo.state().assert_is(state, "redo");
         }
+        repo.assert_sound();
+    }
+}
+
+/// The end of a prompt with something in the background.
+fn at_work_still() -> Value {
+    json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]})
+}
+
+/// Two sessions share a turn, of which one has something in the background as the user saves, and is done before the other.
+#[test]
+fn what_the_user_saves_beside_a_server_is_named_as_it_goes_and_theirs_as_they_commit_it() {
+    let notified = json!({"prompt": "<task-notification>\n<task-id>b</task-id></task-notification>", "prompt_id": "n"});
+    for (mode, over) in
+        Mode::BOTH.into_iter().flat_map(|mode| ["Stop", "notified", "SessionEnd", "prompt"].map(|over| (mode, over)))
+    {
+        for commits in [false, true] {
+            let repo = with_files(mode, "for f in f g h; do echo $f >$f; done");
+            asked(&repo, ONE, "of one");
+            asked(&repo, TWO, "of two");
+            calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
+            hook(&repo, TWO, "Stop", &at_work_still());
+            repo.sh("echo USER >>h");
+            tick();
+            match over {
+                "notified" => {
+                    hook(&repo, TWO, "UserPromptSubmit", &notified);
+                    hook(&repo, TWO, "Stop", &json!({}));
+                }
+                "prompt" => asked(&repo, TWO, "again of two"),
+                _ => hook(&repo, TWO, over, &json!({})),
+            }
+            if commits {
+                repo.sh("git add h; git commit -qm mine");
+                tick();
+            }
+            writes(&repo, ONE, "by one");
+            if over == "prompt" {
+                hook(&repo, TWO, "Stop", &json!({}));
+            }
+            hook(&repo, ONE, "Stop", &json!({}));
+            let done = repo.state();
+            let undone = repo.oxundo(["undo"]);
+            undone.success();
+            if commits {
+                assert_eq!(
+                    repo.sh("cat f g h; git status --short; git show HEAD:h"),
+                    "f\ng\nh\nUSER\nh\nUSER",
+                    "{over}"
+                );
+            } else {
+                assert_eq!(repo.sh("cat f g h; git status --short"), "f\ng\nh", "{over}");
+                assert!(undone.err().contains("'h' changed outside of turn 1's calls"), "{over}: {undone:?}");
+            }
+            repo.redo();
+            repo.state().assert_is(&done, over);
+            repo.assert_sound();
+        }
+    }
+}
+
+/// Who only had something in the background while the user committed has changed nothing; and its last turn is the one before.
+#[test]
+fn a_session_that_only_has_a_server_is_neither_credited_with_the_users_commits_nor_taken_out_of_anothers_turn() {
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "for f in f g h; do echo $f >$f; done");
+        asked(&repo, ONE, "of one");
+        writes(&repo, ONE, "by one");
+        hook(&repo, ONE, "Stop", &at_work_still());
+        asked(&repo, TWO, "of two");
+        repo.sh("echo USER >>h; git commit -qm mine h");
+        tick();
+        calls(&repo, TWO, ["Bash", "1", ""], "echo 'by two' >>g");
+        repo.sh("echo USER >>h; git commit -qm mine-too h");
+        tick();
+        hook(&repo, TWO, "Stop", &json!({}));
+        hook(&repo, ONE, "Stop", &json!({}));
+        if mode == Mode::Commit {
+            let body = repo.git(["log", "-1", "--format=%B"]);
+            assert!(body.contains("haiku") && !body.contains("opus"), "{body}");
+        }
+        let done = repo.state();
+        repo.oxundo(["undo", "--session", "one"]).success();
+        assert_eq!(repo.sh("cat f g h; git log --format=%s | grep -c mine"), "f\ng\nby two\nh\nUSER\nUSER\n2");
+        repo.undo();
+        repo.state().assert_is(&done, "it comes back");
+        repo.oxundo(["undo", "--session", "two"]).success();
+        assert_eq!(repo.sh("cat f g h"), "f\nby one\ng\nh\nUSER\nUSER");
+    });
+}
+
+/// What it was asked for before is in the turn before.
+#[test]
+fn what_a_session_does_on_its_next_prompt_beside_another_is_called_after_that() {
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "echo f >f");
+        asked(&repo, ONE, "first of one");
+        writes(&repo, ONE, "by one");
+        hook(&repo, ONE, "Stop", &at_work_still());
+        asked(&repo, TWO, "of two");
+        asked(&repo, ONE, "second of one");
+        writes(&repo, ONE, "by one again");
+        hook(&repo, ONE, "Stop", &json!({}));
+        hook(&repo, TWO, "Stop", &json!({}));
+        let messages = repo.json(["log"]).1["turns"]
+            .as_array()
+            .map(|turns| turns.iter().map(|turn| turn["message"].clone()).collect::<Vec<_>>());
+        assert_eq!(messages, Some(vec![json!("second of one"), json!("first of one")]));
+    });
+}
+
+/// A server neither begins nor ends what git is in the middle of.
+#[test]
+fn what_the_user_ends_of_gits_operations_beside_a_server_stays_ended() {
+    let solve = "printf 'USER\\n' >c; git add c; GIT_EDITOR=: git";
+    for (begins, ends) in [
+        ("git merge -q o", format!("{solve} commit -qm merged")),
+        ("git merge -q o", "git merge --abort".to_owned()),
+        ("git cherry-pick o", format!("{solve} cherry-pick --continue")),
+        ("git cherry-pick o", "git cherry-pick --abort".to_owned()),
+        ("git bisect start", "git bisect reset".to_owned()),
+    ] {
+        for late in [false, true] {
+            let repo = with_files(Mode::Commit, "for f in a b c; do echo $f >$f; done");
+            repo.sh("git switch -qc o; echo o >c; git commit -qam o; git switch -q main; echo m >c; git commit -qam m");
+            asked(&repo, ONE, "of one");
+            calls(&repo, ONE, ["Edit", "1", "a"], "echo ITS >>a; git commit -qm its a");
+            hook(&repo, ONE, "Stop", &at_work_still());
+            let begin = || repo.sh(&format!("{{ {begins} || :; }} >/dev/null 2>&1"));
+            if !late {
+                begin();
+            }
+            asked(&repo, TWO, "of two");
+            calls(&repo, TWO, ["Edit", "2", "b"], "echo ITS >>b");
+            if late {
+                begin();
+            }
+            repo.sh(&format!("{{ {ends}; }} >/dev/null 2>&1"));
+            tick();
+            hook(&repo, TWO, "Stop", &json!({}));
+            hook(&repo, ONE, "Stop", &json!({}));
+            let (done, head) = (repo.state(), repo.head());
+            let undone = repo.oxundo(["undo"]);
+            assert_eq!(undone.code, 0, "{begins}, {ends}, {late}: {undone:?}");
+            let left = repo.sh("ls -d .git/*_HEAD .git/rebase-* .git/BISECT_LOG .git/sequencer 2>/dev/null | grep -v 'ORIG_HEAD\\|FETCH_HEAD' || :");
+            assert_eq!(
+                (left.as_str(), repo.sh("git status --short -uno; cat b")),
+                ("", "b".to_owned()),
+                "{begins}, {ends}, {late}"
+            );
+            repo.git(["merge-base", "--is-ancestor", &repo.head(), &head]);
+            repo.redo();
+            repo.state().assert_is(&done, "redo");
+            repo.assert_sound();
+        }
+    }
+}
+
+/// Of an agent of which nothing shows yet that its calls are told of, all since its prompt may be the work, and nothing before.
+#[test]
+fn a_question_to_another_agent_makes_nothing_its_own_that_was_there() {
+    const OTHER: [&str; 3] = ["qwen", "three", "coder"];
+    for (mode, asks) in Mode::BOTH
+        .into_iter()
+        .flat_map(|mode| ["alone", "beside a save", "and looks", "in a call"].map(|asks| (mode, asks)))
+    {
+        let repo = with_files(mode, "for f in f g h k; do echo $f >$f; done");
+        asked(&repo, ONE, "of one");
+        writes(&repo, ONE, "by one");
+        repo.sh("echo USER >>h");
+        tick();
+        let about = json!({"tool_name": "Bash", "tool_use_id": "long", "tool_input": {"command": "x"}});
+        if asks == "in a call" {
+            hook(&repo, ONE, "PreToolUse", &about);
+        }
+        asked(&repo, OTHER, "what is this?");
+        if asks == "beside a save" {
+            repo.sh("echo NOBODY >>k");
+            tick();
+        }
+        if asks == "and looks" {
+            calls(&repo, OTHER, ["run_shell_command", "1", ""], "true");
+            repo.sh("echo USER >>k");
+            tick();
+        }
+        hook(&repo, OTHER, "Stop", &json!({}));
+        if asks == "in a call" {
+            repo.sh("echo 'by one' >>g");
+            hook(&repo, ONE, "PostToolUse", &about);
+            tick();
+        }
+        writes(&repo, ONE, "by one again");
+        repo.sh("echo USER >>h");
+        tick();
+        hook(&repo, ONE, "Stop", &json!({}));
+        if mode == Mode::Commit {
+            let its = repo.git(["show", "--format=%b"]);
+            assert!(!its.contains("+USER"), "{asks}: {its}");
+            assert_eq!(its.contains("qwen"), asks == "beside a save", "{asks}: {its}");
+        }
+        let done = repo.state();
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        let k = if asks == "and looks" { "k\nUSER" } else { "k" };
+        assert_eq!(repo.sh("cat f g h k"), format!("f\ng\nh\nUSER\nUSER\n{k}"), "{asks}");
+        assert_eq!(
+            undone.err().contains("'k' changed outside of turn 1's calls"),
+            asks == "beside a save",
+            "{undone:?}"
+        );
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
         repo.assert_sound();
     }
 }

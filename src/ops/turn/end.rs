@@ -118,7 +118,8 @@ fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint
     let in_background = turn.origin.at_work_after().is_some() && !unattended::changed(view, turn, after)?.is_empty();
     let has_changed = |part: &Participant| {
         let is_its = |step: &Step| {
-            step.session == part.session || part.session.as_ref().is_some_and(|id| step.others.contains(id))
+            let is_named = || part.session.as_ref().is_some_and(|id| step.others.contains(id));
+            (step.session == part.session || is_named()) && !step.is_users()
         };
         let goes_on = told.iter().any(|call| call.session == part.session && call.goes_on);
         goes_on || (in_background && part.listed.is_some()) || part.told_twice || steps.iter().any(is_its)

@@ -19,12 +19,13 @@ use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::operation::Operation;
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::pointers::Pointers;
+use crate::model::step::Step;
 use crate::model::turn::{Bounds, Participant, Turn};
 use crate::ops::turn::checkouts::{Checkout, file_of};
 use crate::ops::turn::found::found_by_unended;
 use crate::ops::turn::known::has_told_calls;
 use crate::ops::turn::left::{self, Between, LeftByCalls};
-use crate::ops::turn::reach::is_any_at_large;
+use crate::ops::turn::reach::{Reach, is_any_at_large};
 use crate::ops::turn::renamed::{self, CameFrom, Renames};
 use crate::ops::turn::states;
 use crate::ops::turn::unplaced::Written;
@@ -160,7 +161,7 @@ struct Outside {
 }
 
 /// The files that are committed as HEAD has gone on, and are so in the worktree.
-fn committed(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Vec<BString>> {
+pub fn committed_since(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Vec<BString>> {
     let objects = Objects::new(view.repo);
     let (head, mut committed) = (objects.head_tree(&now.head)?, Vec::new());
     for path in objects.changed_paths(objects.head_tree(&state.head)?, head)? {
@@ -180,7 +181,7 @@ fn before_saved(
     background: &[(Checkpoint, Checkpoint)],
 ) -> Result<Checkpoint> {
     let checkpoints = Checkpoints::new(view.repo);
-    let paths = if background.is_empty() { Vec::new() } else { committed(view, &from, to)? };
+    let paths = if background.is_empty() { Vec::new() } else { committed_since(view, &from, to)? };
     for (before, after) in background.iter().rev() {
         let file = |state, path: &BString| checkpoints.captured_file(state, path.as_bstr());
         let mut saved = Vec::new();
@@ -195,11 +196,41 @@ fn before_saved(
     Ok(from)
 }
 
-/// A state with where HEAD, branches and the stash list have gone in another, and what this has committed: nothing but the user has led
-/// these, though something is at work in the background.
+/// The state after a step with what was found behind an earlier one, as something began to be at work in the background: where calls since
+/// then name files, no more was looked at.
+pub fn with_found(
+    view: &View<'_>,
+    turn: &Turn,
+    (step, state): (u64, Checkpoint),
+    (behind, found): (u64, &Checkpoint),
+) -> Result<Checkpoint> {
+    for later in behind + 1..=step {
+        let later = view.timeline.step(turn.turn, later)?;
+        let is_of_file =
+            |step: Step| !step.is_background() && matches!(Reach::of(view.repo, &step.tool), Reach::File(_));
+        if !later.is_some_and(is_of_file) {
+            return Ok(state);
+        }
+    }
+    let (checkpoints, mut paths) = (Checkpoints::new(view.repo), Vec::new());
+    for (path, change) in checkpoints.file_changes(&states::after(&view.timeline, turn, behind)?, found)? {
+        if checkpoints.captured_file(&state, path.as_bstr())? == change.from {
+            paths.push(path);
+        }
+    }
+    checkpoints.with_all_of_paths(&state, found, &paths)
+}
+
+/// A state with where HEAD, branches and the stash list have gone in another, what this has committed, and what git is in the middle of
+/// there, or no more is: nothing but the user has led these, though something is at work in the background.
 pub fn led_as(view: &View<'_>, state: &Checkpoint, now: &Checkpoint) -> Result<Checkpoint> {
-    let mut led = Checkpoints::new(view.repo).with_all_of_paths(state, now, &committed(view, state, now)?)?;
+    let mut paths = committed_since(view, state, now)?;
+    if state.operation != now.operation {
+        paths.extend(state.index.unmerged().into_iter().chain(now.index.unmerged()));
+    }
+    let mut led = Checkpoints::new(view.repo).with_all_of_paths(state, now, &paths)?;
     Pointers::of(now).put_into(&mut led);
+    led.operation.clone_from(&now.operation);
     Ok(led)
 }
 
@@ -221,7 +252,7 @@ impl Outside {
             true => None,
             false => found_by_unended(view, turn, &last, after)?,
         };
-        let (mut stretches, mut background) = (Vec::new(), Vec::new());
+        let (mut stretches, mut background, mut kept) = (Vec::new(), Vec::new(), None);
         let with_gaps: BTreeSet<u64> = timeline.steps_with_gaps(turn.turn)?.into_iter().collect();
         for step in since..=last_step {
             // As something began to be at work in the background.
@@ -232,25 +263,32 @@ impl Outside {
                 _ => None,
             };
             let mut from = states::after(timeline, turn, step)?;
+            if let Some((behind, found)) = &kept {
+                from = with_found(view, turn, (step, from), (*behind, found))?;
+            }
             if let Some(began) = began {
                 stretches.push((from, began.clone()));
-                from = began;
+                from = began.clone();
+                kept = Some((step, began));
             }
             let next = step + 1;
             let before =
                 if with_gaps.contains(&next) { timeline.step_checkpoint(turn.turn, next, Side::Before)? } else { None };
             let Some(before) = before else { continue };
             if timeline.step(turn.turn, next)?.is_some_and(|step| step.is_background()) {
-                let from = before_saved(view, from, &before, &background)?;
-                stretches.push((from, before.clone()));
+                stretches.push((before_saved(view, from, &before, &background)?, before.clone()));
                 background.push((before, states::after(timeline, turn, next)?));
             } else if step < until && !turn.origin.was_background_before(next) {
-                stretches.push((from, before));
+                stretches.push((before_saved(view, from, &before, &background)?, before));
             }
         }
         if turn.users_end && !is_at_work {
             let to = checkpoints.with_files(after, &unended(view, turn, &last)?)?;
-            stretches.push((last.clone(), to));
+            let last = match &kept {
+                Some((behind, found)) => with_found(view, turn, (last_step, last), (*behind, found))?,
+                None => last,
+            };
+            stretches.push((before_saved(view, last, &to, &background)?, to));
         } else if let Some(found) = found.as_ref().filter(|_| !is_at_work) {
             stretches.push((last, found.clone()));
         }
@@ -889,21 +927,31 @@ pub fn are_gaps_users(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[T
     Ok(!told.iter().any(|call| call.goes_on) && is_all_told(repo, timeline, turn, told)?)
 }
 
-/// Whether all at work in a turn tell of each call of theirs.
-fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
-    let parts = &turn.origin.parts;
-    let has_called = |part: &&Participant| told.iter().any(|call| call.session == part.session);
+/// Whether all at work in a turn tell of each call of theirs, but for those since whose beginning all may be theirs.
+pub fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
     if !tells_all(turn) {
         return Ok(false);
     }
-    for part in parts {
-        // A session that has called nothing shares its hooks with others of its agent.
-        let is_of_agent = |one: &&Participant| one.agent == part.agent;
-        if !parts.iter().filter(is_of_agent).any(|one| has_called(&one)) && !has_told(repo, timeline, part)? {
+    for part in turn.origin.parts.iter().filter(|part| !part.unproven) {
+        if !is_proven(repo, timeline, turn, told, part)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether a session is known to tell of its calls, in a turn or before.
+pub fn is_proven(
+    repo: &Repo,
+    timeline: &Stored<'_>,
+    turn: &Turn,
+    told: &[ToolCall],
+    part: &Participant,
+) -> Result<bool> {
+    let has_called = |one: &Participant| told.iter().any(|call| call.session == one.session);
+    // A session that has called nothing shares its hooks with others of its agent.
+    let of_agent = turn.origin.parts.iter().filter(|one| one.agent == part.agent).chain([part]);
+    Ok(of_agent.into_iter().any(has_called) || has_told(repo, timeline, part)?)
 }
 
 /// Whether a session is known to tell of its calls, and they are heeded. What goes on after a prompt's end may be a command of a

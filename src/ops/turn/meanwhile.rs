@@ -9,6 +9,7 @@ use crate::git::index::Index;
 use crate::git::index::convert::Conversion;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::plain_entry;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::{exact, in_quotes, shell_word};
 use crate::model::call::{ToolCall, first_unknown};
 use crate::model::checkpoint::{Checkpoint, FileState, IndexState, Kind};
@@ -19,7 +20,7 @@ use crate::model::pointers::Pointers;
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::turn::branches::owned_that_moved;
 use crate::ops::turn::calls;
-use crate::ops::turn::gaps::{Gaps, Overlaps, is_led_by_user, is_users_end, tells_all};
+use crate::ops::turn::gaps::{Gaps, Overlaps, committed_since, is_led_by_user, is_users_end, tells_all};
 use crate::ops::turn::left::{LeftByCalls, is_without};
 use crate::ops::turn::reach::{found_by, note_idle};
 use crate::ops::turn::renamed::CameFrom;
@@ -541,7 +542,7 @@ fn committed(view: &View<'_>, start: &Checkpoint, onto: ObjectId) -> Result<Inde
 }
 
 /// The state after a turn without its own commit, and without what that staged: undo of the turn does not leave that staged.
-fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Checkpoint> {
+pub fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Checkpoint> {
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
     let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
     let mut state = after.clone();
@@ -566,6 +567,15 @@ fn without_commit(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Ch
         state.advance(*parent);
     }
     Ok(state)
+}
+
+/// The files that changed after the last step of a turn, but for what the user has committed.
+pub fn changed_at_end(view: &View<'_>, turn: &Turn) -> Result<Vec<BString>> {
+    let last = states::after(&view.timeline, turn, view.timeline.last_step(turn.turn)?)?;
+    let end = without_commit(view, turn, &view.timeline.checkpoint(turn.turn, Side::After)?)?;
+    let theirs = committed_since(view, &last, &end)?;
+    let changed = Checkpoints::new(view.repo).file_changes(&last, &end)?.into_keys();
+    Ok(changed.filter(|path| !theirs.contains(path)).collect())
 }
 
 /// Where the user led HEAD, branches and the stash list from during a turn, and where to, in order.

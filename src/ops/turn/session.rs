@@ -8,6 +8,7 @@ use crate::agents::{process, spawn};
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::apply::Apply;
+use crate::git::checkpoint::Checkpoints;
 use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
@@ -24,7 +25,7 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
-use crate::ops::turn::gaps::{self, is_users_end};
+use crate::ops::turn::gaps::{self, is_all_told, is_proven, is_users_end};
 use crate::ops::turn::known::has_told;
 use crate::ops::turn::reach::{Reach, as_begun};
 use crate::ops::turn::since::Since;
@@ -267,6 +268,9 @@ fn take_step(
         };
     };
     match step {
+        SessionStep::Record if call.signal == Signal::Call && turn.origin.prove(&call.part) => {
+            amend(locked, &turn, "prove")?;
+        }
         SessionStep::Nothing | SessionStep::Record | SessionStep::Late => {}
         SessionStep::Open => open_first(locked, call, !in_run)?,
         SessionStep::Claim => claim(locked, call, turn)?,
@@ -278,9 +282,12 @@ fn take_step(
             }
             end_background(locked, &mut turn, &call.part)?;
             let told_twice = is_told_twice(call, &turn);
-            turn.origin.join(Participant { told_twice, ..started(call) });
+            let mut part = Participant { told_twice, ..started(call) };
+            let is_call = call.signal == Signal::Call;
+            let found = if is_call { None } else { keep_apart(locked, &turn, &mut part)? };
+            turn.origin.join(part);
             turn.asked(call.message.clone(), call.prompt.clone());
-            amend(locked, &turn, "join")?;
+            amend_with(locked, &turn, "join", found.as_ref())?;
         }
         SessionStep::GoOn => go_on_after_end(locked, call, turn)?,
         SessionStep::Leave => {
@@ -303,6 +310,27 @@ fn take_step(
         }
     }
     Ok(None)
+}
+
+/// Of a session that joins others, and has not shown yet that it tells of its calls, all that changes from here on outside of calls may be
+/// the work. Gives what is there, where it is known that what had changed so by now is the user's.
+fn keep_apart(locked: &Locked<'_>, turn: &Turn, part: &mut Participant) -> Result<Option<Checkpoint>> {
+    let (repo, timeline, told) = (locked.repo, &locked.timeline, calls::in_open_turn(locked.repo));
+    let may_tell = adapter(&part.agent).is_some_and(|adapter| adapter.all_calls);
+    if !may_tell || !is_all_told(repo, timeline, turn, &told)? || is_proven(repo, timeline, turn, &told, part)? {
+        return Ok(None);
+    }
+    part.listed = Some(timeline.last_step(turn.turn)?);
+    part.unproven = true;
+    if turn.origin.at_work_after().is_some() {
+        return Ok(None);
+    }
+    if is_users_end(repo, timeline, turn, &told)? {
+        return Ok(Some(Since::look_within(locked, turn)?.into_state()));
+    }
+    // What a call that is in flight has found was there before.
+    let found = told.iter().find(|call| call.is_unknown()).and_then(|call| call.state);
+    found.map(|found| Checkpoints::new(repo).read_checkpoint(found)).transpose()
 }
 
 /// From here on what changes outside of calls is not the work of what this session had in the background.
@@ -348,7 +376,9 @@ fn renew(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, in_run: bool) 
     let closed = end(locked, Ending { exit_code: None, interrupted })?;
     // The reason why the last turn made no commits may be gone.
     let mode = if in_run { turn.wanted_mode() } else { locked.config().mode()? };
-    let parts: Vec<Participant> = others_at_work(Some(turn), &call.part).into_iter().map(going_on).collect();
+    // Here they were asked for nothing.
+    let carried = |part: &Participant| Participant { asked: Vec::new(), ..going_on(part) };
+    let parts: Vec<Participant> = others_at_work(Some(turn), &call.part).into_iter().map(carried).collect();
     let bounds = Bounds { by_hooks: !in_run, shared: !parts.is_empty(), parts, ..Bounds::default() };
     open_turn_of(locked, call.part.agent.clone(), call, bounds, mode)?;
     Ok(closed)
@@ -580,7 +610,9 @@ fn go_on(locked: &mut Locked<'_>, closed: &Turn, waiting: bool) -> Result<()> {
         let Asked { message, prompt, .. } = first.asked.last().cloned().unwrap_or_default();
         who = Who { agent: first.agent.clone(), session: first.session.clone(), message, prompt, ..who };
     }
-    let origin = Bounds { waiting, parts, by_hooks: !in_run, partial: false, ..closed.origin.clone() };
+    let shared = closed.origin.shared && (in_run || parts.len() > 1);
+    let Bounds { run_agent, .. } = closed.origin.clone();
+    let origin = Bounds { waiting, shared, parts, by_hooks: !in_run, run_agent, ..Bounds::default() };
     begin(locked, who, origin).map(drop)
 }
 
@@ -639,7 +671,9 @@ fn close_open(locked: &mut Locked<'_>) -> Result<()> {
     };
     // What became of oxundo's own, its recovery has told.
     let is_told = turn.made.is_some();
-    if end(locked, Ending { exit_code: None, interrupted: true })?.is_some() && !is_told {
+    // Of those that go on, an end was told before.
+    let interrupted = !turn.origin.by_hooks || turn.origin.parts.iter().any(|part| part.at_work && !part.goes_on);
+    if end(locked, Ending { exit_code: None, interrupted })?.is_some() && !is_told {
         locked.warn(sanitized(&format!("closed turn {}, {why}", turn.turn)));
     }
     Ok(())

@@ -28,7 +28,7 @@ use crate::model::turn::{Brought, FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
-use crate::ops::turn::gaps::{are_gaps_users, led_as};
+use crate::ops::turn::gaps::{are_gaps_users, led_as, with_found};
 use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
 use crate::ops::turn::running::left_running;
 use crate::ops::turn::since::Since;
@@ -74,8 +74,12 @@ fn found_before(view: &View<'_>, tool: &ToolUse, told: &[ToolCall]) -> Result<Fo
                 found.file = file_before(view, &last, &path)?;
                 found.staged = staged_before(view, told, &last, &path)?;
             } else if !may(ToolCall::is_unrecorded) {
-                // It is no work of this call: a step of its own.
-                found.state = file_beside(view, &last, &path)?;
+                // It is no work of this call: a step of its own. What the user has committed is that in a look at all alone.
+                found.state = if view.head.commit == last.head.commit {
+                    file_beside(view, &last, &path)?
+                } else {
+                    state_found(view, &turn, &last, told)?
+                };
             }
             found.path = path;
             // Who has led HEAD elsewhere, as by a merge, had git write this file and others. And what the last state leaves out may
@@ -395,7 +399,7 @@ fn record_so_far(
     let told = calls::in_open_turn(locked.repo);
     let after = state_now(locked, turn, &last, &told)?;
     let others = at_work_beside(turn, &told, part);
-    let before = found.filter(|(from, _)| number == *from).map(|(_, found)| found);
+    let before = found_as_it_began(locked, turn, (number, &last), found)?;
     put_background(locked, turn, part, (&last, Seen { before, after, is_named: false }), others)
 }
 
@@ -716,8 +720,25 @@ fn record_found(locked: &mut Locked<'_>, told: &[ToolCall], found: &mut FoundBef
     let (number, last) = (locked.timeline.last_step(turn.turn)?, last_known(locked, &turn)?);
     let after = Checkpoints::new(locked.repo).read_checkpoint(state)?;
     let others = at_work_beside(&turn, told, part);
-    let before = locked.timeline.found(turn.turn)?.filter(|_| part.listed == Some(number));
+    let before = found_as_it_began(locked, &turn, (number, &last), part.listed.zip(locked.timeline.found(turn.turn)?))?;
     put_background(locked, &turn, part, (&last, Seen { before, after, is_named: false }), others)
+}
+
+/// What was there as something began to be at work in the background, by the state after the last step.
+fn found_as_it_began(
+    view: &View<'_>,
+    turn: &Turn,
+    (step, last): (u64, &Checkpoint),
+    found: Option<(u64, Checkpoint)>,
+) -> Result<Option<Checkpoint>> {
+    Ok(match found {
+        Some((behind, found)) if behind == step => Some(found),
+        Some((behind, found)) => {
+            let last = Checkpoint { uncaptured: BTreeMap::new(), ..last.clone() };
+            Some(with_found(view, turn, (step, last), (behind, &found))?)
+        }
+        None => None,
+    })
 }
 
 fn put_background(

@@ -7,7 +7,8 @@ use crate::model::bytes::first_in_quotes;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
-use crate::ops::turn::gaps::tells_all;
+use crate::ops::turn::gaps::{committed_since, tells_all};
+use crate::ops::turn::meanwhile::without_commit;
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -34,21 +35,28 @@ pub fn told_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) -> Option<String
 }
 
 fn changed_by_its_end(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>> {
-    changed(view, turn, &view.timeline.checkpoint(turn.turn, Side::After)?)
+    changed(view, turn, &without_commit(view, turn, &view.timeline.checkpoint(turn.turn, Side::After)?)?)
 }
 
 /// The files that changed so by this end of the turn; none where not all calls are told of.
 pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTreeSet<BString>> {
     let (timeline, at_work_after, mut changed) = (&view.timeline, turn.origin.at_work_after(), BTreeSet::new());
-    if !tells_all(turn) || (turn.users_end && at_work_after.is_none()) {
+    let (last, is_over) = (timeline.last_step(turn.turn)?, turn.users_end && at_work_after.is_none());
+    if !tells_all(turn) || (is_over && turn.origin.background.is_empty()) {
         return Ok(changed);
     }
-    let last = timeline.last_step(turn.turn)?;
     if last == 0 && at_work_after.is_none() {
-        return Ok(changed);
+        // What nothing told the end of made all of it.
+        let calls = timeline.turn_calls(turn.turn)?;
+        if calls.is_empty() || calls.iter().any(|call| call.ended_at.is_none()) {
+            return Ok(changed);
+        }
     }
     let mut note = |from: &Checkpoint, to: &Checkpoint| {
-        changed.extend(Checkpoints::new(view.repo).file_changes(from, to)?.into_keys());
+        // What the user has committed is theirs.
+        let theirs = committed_since(view, from, to)?;
+        let files = Checkpoints::new(view.repo).file_changes(from, to)?.into_keys();
+        changed.extend(files.filter(|path| !theirs.contains(path)));
         Ok::<_, anyhow::Error>(())
     };
     for step in at_work_after.unwrap_or(last)..last {
@@ -62,6 +70,9 @@ pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTree
         {
             note(&before, &states::after(timeline, turn, step)?)?;
         }
+    }
+    if is_over {
+        return Ok(changed);
     }
     let is_last = at_work_after.is_none_or(|after| after == last);
     let found = if is_last { timeline.found(turn.turn)? } else { None };
