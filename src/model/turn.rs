@@ -797,15 +797,16 @@ impl Bounds {
         None
     }
 
-    /// A session shows that it tells of its calls. Gives whether that was not known.
+    /// A session shows that it tells of its calls, and so do others of its agent. Gives whether that was not known.
     pub fn prove(&mut self, who: &Participant) -> bool {
-        let part = self.parts.iter_mut().find(|part| part.unproven && part.is_session_of(who));
-        let Some(part) = part.filter(|part| part.at_work) else { return false };
-        part.unproven = false;
-        if !part.goes_on {
-            part.listed = None;
+        let mut is_new = false;
+        for part in self.parts.iter_mut().filter(|part| part.unproven && part.at_work && part.agent == who.agent) {
+            (part.unproven, is_new) = (false, true);
+            if !part.goes_on {
+                part.listed = None;
+            }
         }
-        true
+        is_new
     }
 
     /// Whether what changed before this step, outside of the calls, was the work of something in the background.

@@ -598,6 +598,16 @@ impl<'a> Revert<'a, '_> {
         let OnOne { ends: [start, after], committed: [was, now], mut brought } =
             ends_of_turn(self.view, turn, [start, after])?;
         brought.add(concluded);
+        // Of what is as it was before the turn nothing stays.
+        let (checkpoints, here) = (Checkpoints::new(repo), &self.capture.checkpoint);
+        let mut stays = std::mem::take(&mut brought.unclear);
+        stays.sort_unstable();
+        stays.dedup();
+        for path in stays {
+            if checkpoints.captured_file(here, path.as_bstr())? != checkpoints.captured_file(&began, path.as_bstr())? {
+                brought.unclear.push(path);
+            }
+        }
         let mut delta = Checkpoints::new(repo).delta(turn, &start, &after)?.inverse();
         let branches = std::mem::take(&mut delta.branches);
         delta.symbolic.clear();

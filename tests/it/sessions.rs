@@ -560,7 +560,7 @@ fn what_the_user_saves_beside_a_server_is_named_as_it_goes_and_theirs_as_they_co
     for (mode, over) in
         Mode::BOTH.into_iter().flat_map(|mode| ["Stop", "notified", "SessionEnd", "prompt"].map(|over| (mode, over)))
     {
-        for commits in [false, true] {
+        for (commits, edits) in [(false, false), (false, true), (true, false)] {
             let repo = with_files(mode, "for f in f g h; do echo $f >$f; done");
             asked(&repo, ONE, "of one");
             asked(&repo, TWO, "of two");
@@ -568,6 +568,9 @@ fn what_the_user_saves_beside_a_server_is_named_as_it_goes_and_theirs_as_they_co
             hook(&repo, TWO, "Stop", &at_work_still());
             repo.sh("echo USER >>h");
             tick();
+            if edits {
+                calls(&repo, ONE, ["Edit", "named", "h"], "sed -i 's/^h$/by one/' h");
+            }
             match over {
                 "notified" => {
                     hook(&repo, TWO, "UserPromptSubmit", &notified);
@@ -708,11 +711,13 @@ fn a_question_to_another_agent_makes_nothing_its_own_that_was_there() {
     const OTHER: [&str; 3] = ["qwen", "three", "coder"];
     for (mode, asks) in Mode::BOTH
         .into_iter()
-        .flat_map(|mode| ["alone", "beside a save", "and looks", "in a call"].map(|asks| (mode, asks)))
+        .flat_map(|mode| ["alone", "beside a save", "and looks", "in a call", "first"].map(|asks| (mode, asks)))
     {
         let repo = with_files(mode, "for f in f g h k; do echo $f >$f; done");
         asked(&repo, ONE, "of one");
-        writes(&repo, ONE, "by one");
+        if asks != "first" {
+            writes(&repo, ONE, "by one");
+        }
         repo.sh("echo USER >>h");
         tick();
         let about = json!({"tool_name": "Bash", "tool_use_id": "long", "tool_input": {"command": "x"}});
@@ -758,6 +763,33 @@ fn a_question_to_another_agent_makes_nothing_its_own_that_was_there() {
         repo.state().assert_is(&done, "redo");
         repo.assert_sound();
     }
+}
+
+/// A sub-agent's call is in flight as its session says that it goes on.
+#[test]
+fn what_the_user_had_saved_before_the_call_within_which_a_list_begins_is_theirs() {
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "for f in f g h; do echo $f >$f; done");
+        asked(&repo, ONE, "of one");
+        writes(&repo, ONE, "by one");
+        repo.sh("echo USER >>h");
+        tick();
+        let about = json!({"tool_name": "Bash", "tool_use_id": "sub", "tool_input": {"command": "x"}});
+        hook(&repo, ONE, "PreToolUse", &about);
+        repo.sh("echo 'by one' >>g");
+        hook(&repo, ONE, "Stop", &json!({"background_tasks": [{"id": "b", "type": "subagent", "status": "running"}]}));
+        hook(&repo, ONE, "PostToolUse", &about);
+        tick();
+        hook(&repo, ONE, "Stop", &json!({}));
+        if mode == Mode::Commit {
+            assert!(!repo.git(["show", "--format="]).contains("+USER"));
+        }
+        let done = repo.state();
+        repo.undo();
+        assert_eq!(repo.sh("cat f g h"), "f\ng\nh\nUSER");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    });
 }
 
 /// A call in flight is more than something in the background.

@@ -928,7 +928,7 @@ pub fn are_gaps_users(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[T
 }
 
 /// Whether all at work in a turn tell of each call of theirs, but for those since whose beginning all may be theirs.
-pub fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
+fn is_all_told(repo: &Repo, timeline: &Stored<'_>, turn: &Turn, told: &[ToolCall]) -> Result<bool> {
     if !tells_all(turn) {
         return Ok(false);
     }

@@ -13,7 +13,7 @@ use crate::git::repo::Repo;
 use crate::git::repo::lock::Lock;
 use crate::git::timeline::Timelines;
 use crate::model::bytes::sanitized;
-use crate::model::call::ToolUse;
+use crate::model::call::{ToolCall, ToolUse};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::plan::{Op, Plan};
 use crate::model::session::{Context, Descent, SessionStep, Signal, step};
@@ -25,9 +25,9 @@ use crate::ops::turn::Who;
 use crate::ops::turn::begin::{begin, begin_after, begin_without_commits};
 use crate::ops::turn::calls::FoundBefore;
 use crate::ops::turn::end::{Ending, as_if_ended, drop_open, end, take_back};
-use crate::ops::turn::gaps::{self, is_all_told, is_proven, is_users_end};
+use crate::ops::turn::gaps::{self, is_proven, is_users_end, tells_all};
 use crate::ops::turn::known::has_told;
-use crate::ops::turn::reach::{Reach, as_begun};
+use crate::ops::turn::reach::{Reach, as_begun, is_any_at_large};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::{calls, missed, steps};
 use crate::ops::view::View;
@@ -313,11 +313,11 @@ fn take_step(
 }
 
 /// Of a session that joins others, and has not shown yet that it tells of its calls, all that changes from here on outside of calls may be
-/// the work. Gives what is there, where it is known that what had changed so by now is the user's.
+/// the work. Gives what was there before, where nothing is at work already that nobody tells of: whose that is the others show.
 fn keep_apart(locked: &Locked<'_>, turn: &Turn, part: &mut Participant) -> Result<Option<Checkpoint>> {
     let (repo, timeline, told) = (locked.repo, &locked.timeline, calls::in_open_turn(locked.repo));
     let may_tell = adapter(&part.agent).is_some_and(|adapter| adapter.all_calls);
-    if !may_tell || !is_all_told(repo, timeline, turn, &told)? || is_proven(repo, timeline, turn, &told, part)? {
+    if !may_tell || !tells_all(turn) || is_proven(repo, timeline, turn, &told, part)? {
         return Ok(None);
     }
     part.listed = Some(timeline.last_step(turn.turn)?);
@@ -325,10 +325,12 @@ fn keep_apart(locked: &Locked<'_>, turn: &Turn, part: &mut Participant) -> Resul
     if turn.origin.at_work_after().is_some() {
         return Ok(None);
     }
-    if is_users_end(repo, timeline, turn, &told)? {
-        return Ok(Some(Since::look_within(locked, turn)?.into_state()));
-    }
-    // What a call that is in flight has found was there before.
+    let is_any = is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()));
+    if is_any { found_in_flight(repo, &told) } else { Ok(Some(Since::look_within(locked, turn)?.into_state())) }
+}
+
+/// What a call found that is in flight, or may be.
+fn found_in_flight(repo: &Repo, told: &[ToolCall]) -> Result<Option<Checkpoint>> {
     let found = told.iter().find(|call| call.is_unknown()).and_then(|call| call.state);
     found.map(|found| Checkpoints::new(repo).read_checkpoint(found)).transpose()
 }
@@ -790,11 +792,16 @@ fn open_turn_of(locked: &mut Locked<'_>, agent: String, call: &SignalCall, bound
 fn go_on_after_end(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -> Result<()> {
     let told = calls::in_open_turn(locked.repo);
     // As it was until now: what goes on from here on may change anything.
-    let is_known = turn.origin.at_work_after().is_none() && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
+    let is_first = turn.origin.at_work_after().is_none();
+    let is_known = is_first && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
     turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
     turn.session = turn.session.or_else(|| call.part.session.clone());
     let is_listed = turn.origin.at_work_after().is_some();
-    let found = (is_known && is_listed).then(|| Since::look_within(locked, &turn)).transpose()?.map(Since::into_state);
+    let found = match (is_listed, is_known) {
+        (true, true) => Some(Since::look_within(locked, &turn)?.into_state()),
+        (true, false) if is_first => found_in_flight(locked.repo, &told)?,
+        _ => None,
+    };
     amend_with(locked, &turn, "go on", found.as_ref())
 }
 

@@ -65,10 +65,13 @@ pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTree
         }
     }
     for step in timeline.steps_with_gaps(turn.turn)? {
-        if timeline.step(turn.turn, step)?.is_some_and(|step| step.is_background())
-            && let Some(before) = timeline.step_checkpoint(turn.turn, step, Side::Before)?
-        {
+        let Some(before) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
+        if timeline.step(turn.turn, step)?.is_some_and(|step| step.is_background()) {
             note(&before, &states::after(timeline, turn, step)?)?;
+        } else if turn.origin.was_background_before(step) {
+            // A call that names this file has found it so.
+            let last = states::after(timeline, turn, step - 1)?;
+            note(&timeline.found_behind(turn.turn, step - 1)?.unwrap_or(last), &before)?;
         }
     }
     if is_over {
