@@ -24,7 +24,7 @@ use crate::model::renames::Weighed;
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::brought::Brought;
 use crate::ops::turn::checkouts::{content_of, is_of_files};
-use crate::ops::turn::meanwhile::users_moves;
+use crate::ops::turn::meanwhile::{has_ended_operation, users_moves};
 use crate::ops::turn::states::pointers_at_beginning;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -82,7 +82,10 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         had.extend(pulled.iter().copied().chain(here));
     }
     let gained = to.filter(|_| of == Of::Turn).map_or_else(|| Ok(Vec::new()), |to| gained_since(view, turn, to))?;
-    let (Some(from), Some(to), false) = (from, to, is_on_one && had.is_empty() && gained.is_empty()) else {
+    // What git left to the user to put together is as they have committed it.
+    let is_plain = is_on_one && had.is_empty() && gained.is_empty();
+    let is_plain = is_plain && !(of == Of::Turn && has_ended_operation(view, turn, &end)?);
+    let (Some(from), Some(to), false) = (from, to, is_plain) else {
         let committed = [objects.head_tree(&start.head)?, objects.head_tree(&end.head)?];
         return Ok(OnOne { ends: [start, end], committed, brought: Brought { commits: pulled, ..Brought::default() } });
     };

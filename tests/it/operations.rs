@@ -1,7 +1,7 @@
 //! What git is in the middle of is state like any other: undo and redo bring it back, byte for byte, and git goes on with it.
 
 use crate::sandbox::{Mode, Output, Sandbox, State, check_all, in_both_modes};
-use crate::steps::{call, hook};
+use crate::steps::{call, hook, tick};
 use serde_json::json;
 
 /// Where a repository has its refs.
@@ -798,6 +798,54 @@ fn what_is_left_of_a_turn_whose_operation_is_given_up_or_ended_is_taken_out() {
             repo.redo();
             repo.printed().assert_is(&out, "redo");
             repo.assert_sound();
+        }
+    });
+}
+
+/// What the agent's merge or pick has left to the user, and they end in the middle of the turn.
+#[test]
+fn what_the_user_ends_of_a_calls_merge_within_the_turn_stays_as_they_put_it_together() {
+    let solve = "printf 'SOLVED\\n2\\n3\\n' >c; git add c; GIT_EDITOR=: git";
+    in_both_modes(|mode| {
+        for (begins, ends, brings) in [
+            ("git merge -q o", "commit -qm merged", true),
+            ("git cherry-pick o", "cherry-pick --continue", true),
+            ("git revert --no-edit HEAD~2", "revert --continue", false),
+        ] {
+            for (args, later) in [("--revert", true), ("--only 1", true), ("--revert", false)] {
+                let repo = Sandbox::new();
+                repo.sh("printf '1\\n2\\n3\\n' >c; echo f >f; git add -A; git commit -qm base
+                    git switch -qc o; printf 'o\\n2\\n3\\n' >c; echo o >new; git add -A; git commit -qm o; git switch -q main
+                    printf 'p\\n2\\n3\\n' >c; git commit -qam p; printf 'm\\n2\\n3\\n' >c; git commit -qam m");
+                if mode == Mode::Ghost {
+                    repo.git(["config", "oxundo.mode", "ghost"]);
+                }
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                call(&repo, "s", 1, "Bash", &json!({}), "echo ITS >>f; git commit -qam its");
+                call(&repo, "s", 2, "Bash", &json!({}), &quietly(&format!("{begins} || :")));
+                assert!(is_under_way(&repo), "{begins}");
+                repo.sh(&quietly(&format!("{solve} {ends}")));
+                tick();
+                if later {
+                    call(&repo, "s", 3, "Edit", &json!({"file_path": repo.path("f")}), "echo ITS >>f");
+                }
+                hook(&repo, "s", "Stop", &json!({}));
+                let done = repo.printed();
+                repo.oxundo(format!("undo {args}").split(' ')).success();
+                let what = format!("{begins}, {args}, {later}");
+                assert_eq!(repo.sh("cat c f; git show HEAD:c"), "SOLVED\n2\n3\nf\nSOLVED\n2\n3", "{what}");
+                assert_eq!(
+                    (repo.exists("new"), repo.git(["status", "--porcelain"])),
+                    (brings, String::new()),
+                    "{what}"
+                );
+                let out = repo.printed();
+                repo.undo();
+                repo.printed().assert_is(&done, &what);
+                repo.redo();
+                repo.printed().assert_is(&out, &what);
+                repo.assert_sound();
+            }
         }
     });
 }

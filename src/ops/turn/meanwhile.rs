@@ -578,6 +578,25 @@ pub fn changed_at_end(view: &View<'_>, turn: &Turn) -> Result<Vec<BString>> {
     Ok(changed.filter(|path| !theirs.contains(path)).collect())
 }
 
+/// Whether the user has ended, in the middle of a turn, what one of its calls had left git in the middle of.
+pub fn has_ended_operation(view: &View<'_>, turn: &Turn, end: &Checkpoint) -> Result<bool> {
+    let timeline = &view.timeline;
+    let is_ended = |step, now: &Checkpoint| {
+        let left = states::after(timeline, turn, step)?.operation;
+        Ok::<_, anyhow::Error>(left.is_under_way() && !now.operation.is_under_way())
+    };
+    if !turn.led_by_user {
+        return Ok(false);
+    }
+    for step in timeline.steps_with_gaps(turn.turn)? {
+        let before = timeline.step_checkpoint(turn.turn, step, Side::Before)?;
+        if before.is_some_and(|before| is_ended(step.saturating_sub(1), &before).unwrap_or(false)) {
+            return Ok(true);
+        }
+    }
+    is_ended(timeline.last_step(turn.turn)?, end)
+}
+
 /// Where the user led HEAD, branches and the stash list from during a turn, and where to, in order.
 pub fn users_moves(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Vec<(Pointers, Pointers)>> {
     Ok(Gaps::since(view, turn, 0, &without_commit(view, turn, after)?)?.moves())
