@@ -792,6 +792,29 @@ fn what_the_user_had_saved_before_the_call_within_which_a_list_begins_is_theirs(
     });
 }
 
+/// Its end was told before; and what goes on behind the undo is its alone.
+#[test]
+fn a_turn_that_is_open_for_a_server_alone_is_not_interrupted_by_undo() {
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "for f in f g; do echo $f >$f; done");
+        asked(&repo, ONE, "of one");
+        asked(&repo, TWO, "of two");
+        writes(&repo, ONE, "by one");
+        calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
+        hook(&repo, TWO, "Stop", &json!({}));
+        hook(&repo, ONE, "Stop", &at_work_still());
+        repo.undo();
+        assert_eq!(repo.sh("cat f g"), "f\ng");
+        let turns = repo.json(["log", "--all"]).1["turns"].clone();
+        assert_eq!((&turns[1]["turn"], &turns[1]["interrupted"]), (&json!(1), &json!(false)), "{turns}");
+        writes(&repo, ONE, "by one again");
+        hook(&repo, ONE, "Stop", &json!({}));
+        let turn = repo.json(["log", "-1"]).1["turns"][0].clone();
+        assert_eq!(turn["sessions"].as_array().map(Vec::len), Some(1), "{turn}");
+        assert_eq!(turn["shared"], json!(false), "{turn}");
+    });
+}
+
 /// A call in flight is more than something in the background.
 #[test]
 fn a_prompt_beside_a_call_in_flight_shares_its_turn() {
