@@ -54,7 +54,7 @@ fn each_line_is_told_as_its_writers_whether_it_is_committed_or_not() {
 
 #[test]
 fn a_line_of_a_turn_with_steps_has_its_step_its_session_and_its_prompt() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         if mode == Mode::Ghost {
             repo.git(["config", "oxundo.mode", "ghost"]);
@@ -96,7 +96,7 @@ fn a_line_of_a_turn_with_steps_has_its_step_its_session_and_its_prompt() {
 
 #[test]
 fn a_line_that_a_turn_found_and_committed_is_not_the_turns() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit("f", "user\nuser\nuser\n");
         if mode == Mode::Ghost {
@@ -176,7 +176,7 @@ fn lines_with_other_ends_and_copied_notes_are_told_all_the_same() {
 
 #[test]
 fn lines_that_touch_an_agents_are_the_users_where_no_call_wrote_them() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         if mode == Mode::Ghost {
             repo.git(["config", "oxundo.mode", "ghost"]);

@@ -211,7 +211,7 @@ fn ghost_turns_make_no_commits_and_move_nothing() {
 
 #[test]
 fn flags_of_the_index_last_through_a_turn() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = with(&[("a.txt", "one\n"), ("sw.txt", "one\n"), ("au.txt", "one\n")]);
         repo.sh("echo local >sw.txt; echo local >au.txt; git update-index --skip-worktree sw.txt; git update-index --assume-unchanged au.txt");
         repo.sh("echo dirty >>a.txt");
@@ -399,7 +399,7 @@ fn a_turn_that_changed_nothing_leaves_no_trace() {
         "touch a.txt",
         "git status; git stash list",
     ] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = with(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
             repo.sh("echo 1 >>a.txt; git add a.txt; echo 2 >>a.txt; echo 3 >>b.txt; echo u >u.txt; echo i >i.txt; git add -N i.txt");
             let (before, refs) = (repo.printed(), repo.refs());

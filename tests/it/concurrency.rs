@@ -610,7 +610,7 @@ mod refs_of_others {
 
 #[test]
 fn what_happens_in_another_worktree_during_a_turn_is_not_undone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         let other = repo.linked("other");
         let leaves = repo.linked("leaves");
@@ -720,7 +720,7 @@ fn what_the_user_has_switched_on_in_the_index_survives() {
             Some("FSMN"),
         ),
     ] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = Sandbox::new();
             repo.sh("for i in 1 2 3 4 5; do mkdir d$i; echo $i >d$i/f; done; git add -A; git commit -qm files");
             repo.sh(setup);
@@ -743,7 +743,7 @@ fn what_the_user_has_switched_on_in_the_index_survives() {
 
 #[test]
 fn git_need_not_look_into_a_file_again() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.sh("for i in 1 2 3 4 5; do mkdir d$i; echo $i >d$i/f; done; git add -A; git commit -qm files; echo mine >>d5/f");
         // It compares stat data and refreshes none of them.

@@ -64,7 +64,7 @@ fn a_killed_undo_or_redo_is_finished_or_rolled_back() {
 
 #[test]
 fn a_turn_whose_process_was_killed_is_closed_as_interrupted_and_undone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.write("mine.txt", "mine\n");
         let before = repo.state();

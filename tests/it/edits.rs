@@ -176,7 +176,7 @@ fn gone(mode: Mode, ways: &[Way]) -> (Sandbox, State) {
 fn what_goes_together_is_merged_and_comes_back() {
     let ways: Vec<_> = every_way().into_iter().filter(|way| way.becomes().is_some()).collect();
     assert!(ways.len() > 500, "there are many of them: {}", ways.len());
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let (repo, _) = gone(mode, &ways);
         let edited = repo.state();
         let (code, undone) = repo.json(["undo"]);
@@ -212,7 +212,7 @@ fn what_goes_together_is_merged_and_comes_back() {
 fn what_overlaps_is_refused_and_all_of_it_named() {
     let ways: Vec<_> = every_way().into_iter().filter(|way| way.becomes().is_none()).collect();
     assert!(ways.len() > 500, "there are many of them: {}", ways.len());
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let (repo, _) = gone(mode, &ways);
         let before = repo.everything();
         let (code, refused) = repo.json(["undo"]);
@@ -230,7 +230,7 @@ fn what_overlaps_is_refused_and_all_of_it_named() {
 fn overwriting_is_exact_and_redo_brings_the_edits_back() {
     let has_directory = |way: &Way| [&way.before, &way.after, &way.now].contains(&&Thing::Directory);
     let ways: Vec<_> = every_way().into_iter().filter(|way| !has_directory(way)).step_by(3).collect();
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let (repo, before) = gone(mode, &ways);
         let edited = repo.state();
         let output = repo.oxundo(["undo", "--edits=overwrite"]);
@@ -277,7 +277,7 @@ fn the_lines_that_overlap_are_named() {
 
 #[test]
 fn edits_between_turns_and_after_them_survive_the_undo_of_all() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = nine_lines();
         let head = repo.head();
         repo.turn(mode, &set(1, "turn 1"));
@@ -305,7 +305,7 @@ fn edits_between_turns_and_after_them_survive_the_undo_of_all() {
 
 #[test]
 fn edits_made_while_a_turn_is_undone_go_forward_with_it() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = nine_lines();
         repo.turn(mode, &set(1, "turn"));
         repo.sh(&set(4, "after"));
@@ -322,7 +322,7 @@ fn edits_made_while_a_turn_is_undone_go_forward_with_it() {
 
 #[test]
 fn edits_go_along_with_a_file_that_was_renamed() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = nine_lines();
         repo.turn(mode, "mkdir d; git mv a.txt d/b.txt");
         repo.sh("sed -i '9s/.*/mine/' d/b.txt");

@@ -15,7 +15,7 @@ fn named(script: &str) -> String {
 
 #[test]
 fn a_turn_beside_a_branch_that_is_not_utf8_leaves_it_alone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = with_branch();
         let before = repo.refs();
         repo.there_and_back(mode, "echo two >>README.txt; git branch other; git add README.txt");
@@ -44,7 +44,7 @@ fn branches_that_are_not_utf8_come_and_go_byte_by_byte() {
 
 #[test]
 fn turns_on_a_branch_that_is_not_utf8_are_its_turns() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = with_branch();
         repo.sh(&named("git switch -q \"$b\""));
         repo.there_and_back(mode, "echo two >>README.txt; echo new >new; git add new");
@@ -79,7 +79,7 @@ fn the_line_that_leads_to_a_branch_that_is_not_utf8_can_be_typed() {
 
 #[test]
 fn a_stash_in_another_encoding_comes_and_goes_byte_by_byte() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         let stash = |text: &str| {
             let message = format!("$(printf '{text} caf\\351')");
@@ -95,7 +95,7 @@ fn a_stash_in_another_encoding_comes_and_goes_byte_by_byte() {
 
 #[test]
 fn commits_in_another_encoding_come_and_go() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.sh("git config i18n.commitEncoding ISO-8859-1; git config user.name \"$(printf 'Ren\\351')\"");
         repo.sh("echo mine >mine; git add mine; git commit -qm \"$(printf 'd\\351j\\340')\"; echo dirty >>mine");

@@ -216,7 +216,7 @@ fn a_commit_that_came_and_went_in_one_turn_is_found() {
             "its branch deleted",
         ),
     ] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = Sandbox::new();
             repo.turn(mode, script);
             repo.sh("git reflog expire --expire=now --all");

@@ -1,4 +1,4 @@
-//! How much is tried. `cargo test` by itself has a part of what is long, and is done in some minutes; with `OXUNDO_WHOLE=1`, as
+//! How much is tried. `cargo test` by itself has a part of what is long, a story in one mode, and is done in some minutes; with `OXUNDO_WHOLE=1`, as
 //! `.ci/run` has it, all cases of the tables; with `OXUNDO_THOROUGH=1` every combination of them (`tests/long.sh`).
 
 use std::env::{var, var_os};

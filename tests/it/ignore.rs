@@ -108,7 +108,7 @@ fn rules_that_are_tightened_hide_nothing_of_the_turns() {
 
 #[test]
 fn rules_that_are_added() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for file in [".gitignore", "sub/.gitignore", "made/.gitignore", ".git/info/exclude"] {
             let repo = ruled(Place::Committed);
             repo.write("secret.txt", "mine\n");
@@ -126,7 +126,7 @@ fn rules_that_are_added() {
 
 #[test]
 fn ignored_files_that_the_agent_tracks_are_not_deleted() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = ruled(Place::Committed);
         repo.turn(mode, "git add -f mine.ign cache; git commit -qm forced; echo new >new.txt");
         repo.undo();
@@ -141,7 +141,7 @@ fn ignored_files_that_the_agent_tracks_are_not_deleted() {
 
 #[test]
 fn a_rule_beside_a_tracked_file_does_not_hide_it() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.write("tracked.ign", "one\n").write("cache/tracked", "one\n");
         repo.sh("git add . && git commit -qm files");
@@ -153,7 +153,7 @@ fn a_rule_beside_a_tracked_file_does_not_hide_it() {
 
 #[test]
 fn included_files_are_captured_wherever_they_are() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit(".gitignore", ".env*\nbuild/\nsecrets/\n");
         repo.git(["config", "oxundo.include", ".env secrets/*.key"]);
@@ -195,7 +195,7 @@ fn an_include_that_leads_out_is_refused() {
 
 #[test]
 fn a_file_that_is_only_ignored_since_is_no_edit_of_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         let rules = repo.home().join("global-ignore");
         repo.git(["config", "core.excludesFile", rules.to_str().expect("the home is UTF-8")]);
@@ -225,7 +225,7 @@ fn a_file_that_is_only_ignored_since_is_no_edit_of_the_users() {
 
 #[test]
 fn an_edit_of_a_file_that_is_ignored_since_is_kept_and_named() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for edit in ["echo mine >>notes", "chmod 700 notes", "rm notes"] {
             let repo = Sandbox::new();
             let rules = repo.home().join("global-ignore");
@@ -245,7 +245,7 @@ fn an_edit_of_a_file_that_is_ignored_since_is_kept_and_named() {
 
 #[test]
 fn a_file_that_is_only_listed_since_is_no_edit_of_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit(".gitignore", "notes\n");
         repo.write("notes", "one\n");

@@ -264,7 +264,7 @@ impl Operation {
 pub(crate) fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     let both = |commit, ghost, mode| if mode == Mode::Commit { commit } else { ghost };
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let start = user();
         let done = start.copy();
         done.turn(mode, FIRST);

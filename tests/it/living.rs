@@ -96,7 +96,7 @@ fn looking_ends_nothing_and_changes_nothing() {
         &["checkpoint", "HEAD"],
         &["checkpoint", "--delete", "none"],
     ];
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = repo(mode);
         let look = |args: &[&str]| {
             let wanted = disk(&repo);
@@ -187,7 +187,7 @@ fn what_a_dry_run_and_status_say_is_what_undo_then_does() {
         ("cut off, and a new prompt", &["b1", "echo early >>README.txt", "b2", "echo late >late.txt"]),
         ("open, closed by a command, and at work again", &["b1", "echo early >early.txt", "u", "echo late >late.txt"]),
     ];
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for (state, steps) in states {
             let repo = repo(mode);
             for step in *steps {
@@ -222,7 +222,7 @@ fn what_a_dry_run_and_status_say_is_what_undo_then_does() {
 
 #[test]
 fn what_an_agent_does_after_a_command_is_its_next_turn() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = repo(mode);
         let before = repo.state();
         hook(&repo, BEGIN, "1");
@@ -239,7 +239,7 @@ fn what_an_agent_does_after_a_command_is_its_next_turn() {
 
 #[test]
 fn what_changes_after_a_command_is_the_users_without_a_sign_of_the_agent() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for next in [BEGIN, "SessionEnd", "command"] {
             let repo = repo(mode);
             hook(&repo, BEGIN, "1");
@@ -499,7 +499,7 @@ fn assert_refused(repo: &Sandbox) {
 
 #[test]
 fn an_agents_own_undo_is_refused_and_its_checkpoint_and_restore_are_part_of_its_turn() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for in_run in [false, true] {
             let repo = repo(mode);
             let before = repo.state();
@@ -914,7 +914,7 @@ fn the_call_of_an_agent_that_is_gone_is_not_in_flight() {
 
 #[test]
 fn a_call_after_a_command_is_its_agents_and_what_was_before_it_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for after in ["undo", END] {
             let repo = repo(mode);
             hook(&repo, BEGIN, "1");
@@ -972,7 +972,7 @@ fn what_a_call_changes_that_waited_over_an_undo_is_its_agents() {
 
 #[test]
 fn a_session_whose_prompt_changed_nothing_goes_on_in_a_turn_of_its_own() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.sh("echo a >a; git add a; git commit -qm a");
         if mode == Mode::Ghost {
@@ -1301,7 +1301,7 @@ fn end_again(repo: &Sandbox, prompt: &str) {
 
 #[test]
 fn what_an_agent_does_between_two_ends_of_its_prompt_is_a_turn_of_its_own() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = repo(mode);
         let before = repo.state();
         hook(&repo, BEGIN, "1");

@@ -85,7 +85,7 @@ fn what_the_user_saves_and_stages_between_calls_is_in_no_commit_of_the_agents() 
 
 #[test]
 fn a_commit_of_the_users_between_calls_is_the_users_and_undo_leads_to_it() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "echo mine >>late.txt");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         user(&repo, "echo own >own.txt; git add own.txt; git commit -qm own -- own.txt");
@@ -296,7 +296,7 @@ fn pointers(repo: &Sandbox) -> (String, String, String) {
 
 #[test]
 fn what_the_user_does_with_branches_and_the_stash_between_calls_is_theirs() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for (what, before, script) in WITH_GIT {
             let repo = begun(mode, before);
             edit(&repo, 1, "a.txt", "echo its >>a.txt");
@@ -326,7 +326,7 @@ fn what_the_user_does_with_branches_and_the_stash_between_calls_is_theirs() {
 
 #[test]
 fn what_a_call_does_with_branches_and_the_stash_is_the_turns_beside_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "git branch theirs; echo own >>late.txt; git stash push -qm own -- late.txt");
         let (on, branches, stash) = pointers(&repo);
         shell(&repo, 1, "git branch its; git stash drop -q; echo its >>both.txt; git stash push -qm its -- both.txt");
@@ -346,7 +346,7 @@ fn what_a_call_does_with_branches_and_the_stash_is_the_turns_beside_the_users() 
 
 #[test]
 fn switching_to_another_branch_between_calls_is_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(
             mode,
             "git switch -qc topic; echo topic >topic.txt; git add topic.txt; git commit -qm topic; git switch -q main",
@@ -448,7 +448,7 @@ const THERE_AND_BACK: [(&[&str], &str, &str); 8] = [
 
 #[test]
 fn what_git_writes_as_the_user_switches_between_the_agents_commits_is_not_the_users() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for (lines, on, status) in THERE_AND_BACK {
             let repo = begun(
                 mode,
@@ -729,7 +729,7 @@ fn a_commit_in_a_call_whose_beginning_nobody_told_is_the_calls() {
 
 #[test]
 fn the_branch_that_undo_leads_to_is_there_though_the_user_took_it_off() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.sh("git branch topic; git switch -q topic");
         if mode == Mode::Ghost {
@@ -785,7 +785,7 @@ const AFTER_A_COMMIT: [(&str, &str, &str); 4] = [
 
 #[test]
 fn after_a_commit_of_the_agents_the_user_may_switch_branches_and_undo_stays_there() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for (script, on, wanted) in AFTER_A_COMMIT {
             let repo = begun(mode, "git branch theirs");
             let start = repo.head();
@@ -818,7 +818,7 @@ fn after_a_commit_of_the_agents_the_user_may_switch_branches_and_undo_stays_ther
 
 #[test]
 fn what_the_user_saves_and_the_next_call_takes_away_comes_back() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for script in [
             "rm mine.txt late.txt",
             "git clean -fdq; git checkout -q -- late.txt",
@@ -1081,7 +1081,7 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
     };
     // With no further call, with one that names another file, and with one that may do anything.
     for (next, is_last) in [("true", true), ("edit", false), ("shell", false), ("write", false)] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = begun(mode, "git config oxundo.maxFileSize 2k");
             edit(&repo, 1, "a.txt", "echo its >>a.txt");
             user(&repo, &makes("mine"));
@@ -1129,7 +1129,7 @@ fn what_the_user_makes_between_calls_that_is_beyond_the_limits_is_theirs() {
 fn what_comes_when_nothing_is_at_work_in_the_background_any_more_is_the_users() {
     let listed = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
     let notified = json!({"prompt": "<task-notification>\n<task-id>b1</task-id></task-notification>"});
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for over in ["Notified", "SessionEnd", "UserPromptSubmit"] {
             for beside in [true, false] {
                 let repo = begun(mode, "true");
@@ -1255,7 +1255,7 @@ fn what_the_user_saved_before_all_that_may_go_on_is_theirs() {
     let listed = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
     let bash = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "x"}});
     let saves = "sed -i s/8/mine/ both.txt; echo mine >mine.txt";
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for story in
             ["a prompt without a call", "two shells, of which one never ends", "the same, and something is listed"]
         {
@@ -1369,7 +1369,7 @@ fn what_the_user_made_beyond_the_limits_and_a_call_moved_goes_back_to_its_name()
         "mv mine.big its.big; mv node_modules its-modules; echo its >its-modules/its",
         "mv node_modules .venv",
     ];
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for moves in moves {
             let repo = begun(mode, "git config oxundo.maxFileSize 2k");
             edit(&repo, 1, "a.txt", "echo its >>a.txt");
@@ -1403,7 +1403,7 @@ fn what_the_user_saves_in_what_a_call_made_beyond_the_limits_is_asked_after() {
         ("echo mine >>node_modules/d/x", false, true),
         ("true", false, true),
     ];
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for (saves, in_file, is_last) in ways {
             let repo = begun(mode, "git config oxundo.maxFileSize 2k");
             shell(&repo, 1, "head -c 3000 /dev/zero >its.big; mkdir -p node_modules/d; echo its >node_modules/d/x");
@@ -1477,7 +1477,7 @@ fn undo_of_a_turn_is_not_refused_for_what_it_does_not_touch() {
 
 #[test]
 fn a_file_that_the_user_takes_away_within_a_turn_does_not_come_back_with_undo() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         // Where a call had written it, nobody can tell what is left without the turn.
         let repo = begun(mode, "true");
         shell(&repo, 1, "sed -i s/1/its/ both.txt");
@@ -1528,7 +1528,7 @@ fn a_file_that_the_user_takes_away_within_a_turn_does_not_come_back_with_undo() 
 
 #[test]
 fn what_a_call_takes_away_that_the_user_saved_beside_its_lines_is_named() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         shell(&repo, 1, "sed -i '4a its' both.txt");
         user(&repo, "sed -i '5a mine' both.txt");
@@ -1547,7 +1547,7 @@ fn what_a_call_takes_away_that_the_user_saved_beside_its_lines_is_named() {
 
 #[test]
 fn what_goes_with_a_turn_that_is_overwritten_is_named() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         shell(&repo, 1, "sed -i '4a its' both.txt; echo its >>a.txt");
         user(&repo, "sed -i '5a mine' both.txt");
@@ -1580,7 +1580,7 @@ fn what_goes_with_a_turn_that_is_overwritten_is_named() {
 
 #[test]
 fn a_session_that_calls_nothing_makes_nothing_of_the_users_anybodys() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         user(&repo, "echo mine >>late.txt");
@@ -1597,7 +1597,7 @@ fn a_session_that_calls_nothing_makes_nothing_of_the_users_anybodys() {
 
 #[test]
 fn what_the_user_saves_in_a_prompt_without_a_call_is_theirs_where_its_session_has_told_of_calls() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         ends(&repo);
@@ -1640,7 +1640,7 @@ fn a_prompt_without_a_call_is_its_agents_once_nobody_heeds_its_calls() {
 
 #[test]
 fn a_branch_starts_at_the_state_before_a_turn_or_a_step_in_both_modes() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         let start = repo.files();
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
@@ -1659,7 +1659,7 @@ fn a_branch_starts_at_the_state_before_a_turn_or_a_step_in_both_modes() {
 
 #[test]
 fn a_commit_that_came_and_went_is_kept_though_the_turn_changed_nothing() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         let before = repo.state();
         shell(&repo, 1, "echo lost >lost.txt; git add lost.txt; git commit -qm lost; git reset -q --hard HEAD~1");
@@ -1677,7 +1677,7 @@ fn a_commit_that_came_and_went_is_kept_though_the_turn_changed_nothing() {
 
 #[test]
 fn a_call_that_is_denied_makes_nothing_of_the_users_its_own() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         // It begins, and nothing tells of its end.
@@ -1698,7 +1698,7 @@ fn a_call_that_is_denied_makes_nothing_of_the_users_its_own() {
 
 #[test]
 fn who_denies_an_edit_and_makes_it_themself_keeps_what_else_they_saved() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         hook(&repo, "other", "UserPromptSubmit", &json!({}));
         call(&repo, "other", 1, "Edit", &json!({"file_path": repo.path("a.txt")}), "echo its >>a.txt");
@@ -1890,7 +1890,7 @@ fn an_edit_through_another_name_of_a_file_is_the_agents() {
         ("ln both.txt hard.txt", "hard.txt", "sed s/1/its/ both.txt >hard.tmp; cat hard.tmp >hard.txt; rm hard.tmp"),
     ];
     for (before, named, script) in links {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = begun(mode, &format!("{before}; git add -A; git commit -qm link; echo dirty >>late.txt"));
             shell(&repo, 1, "echo its >>a.txt");
             user(&repo, "echo mine >>staged.txt");
@@ -2013,7 +2013,7 @@ fn what_the_user_commits_while_something_is_listed_as_running_is_theirs() {
         },
     ];
     check_all(cases.map(|(name, script)| (name.to_owned(), script)), |script| {
-        for (mode, call) in Mode::BOTH.into_iter().flat_map(|mode| calls.map(|call| (mode, call))) {
+        for (mode, call) in Mode::tried().into_iter().flat_map(|mode| calls.map(|call| (mode, call))) {
             let repo = begun(mode, "true");
             edit(&repo, 1, "a.txt", "echo its >>a.txt");
             hook(&repo, "s", "Stop", &json!({"background_tasks": [{"id": "b", "type": "shell", "status": "running"}]}));
@@ -2038,7 +2038,7 @@ fn what_the_user_commits_while_something_is_listed_as_running_is_theirs() {
 
 #[test]
 fn what_the_user_saved_before_something_was_listed_as_running_is_theirs() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         user(&repo, "echo mine >>late.txt");
@@ -2132,7 +2132,7 @@ fn what_the_user_gave_another_name_in_the_index_is_staged_so_whatever_call_comes
         |repo| edit(repo, 2, "a.txt", "echo AGENT >>a.txt"),
     ];
     let saves = ["sed -i '2s/.*/USER/' z", "true", "echo USER >>late.txt; git add late.txt"];
-    let stories = Mode::BOTH.into_iter().flat_map(|mode| calls.map(|call| (mode, call)));
+    let stories = Mode::tried().into_iter().flat_map(|mode| calls.map(|call| (mode, call)));
     for ((mode, call), saves) in stories.flat_map(|story| saves.map(|saves| (story, saves))) {
         let status = |repo: &Sandbox| {
             repo.sh("git status --porcelain=v2 | cut -d' ' -f1,2,4-; git ls-files -s; cat n z 2>&1 || :")
@@ -2158,7 +2158,7 @@ fn what_the_user_gave_another_name_in_the_index_is_staged_so_whatever_call_comes
 #[test]
 fn what_a_call_committed_of_the_users_is_staged_as_it_is_committed_where_the_turn_is_taken_out() {
     for (mode, way) in
-        Mode::BOTH.into_iter().flat_map(|mode| [["undo", "--revert"], ["undo", "--only=1"]].map(|way| (mode, way)))
+        Mode::tried().into_iter().flat_map(|mode| [["undo", "--revert"], ["undo", "--only=1"]].map(|way| (mode, way)))
     {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "sed -i 1iAGENT a.txt");

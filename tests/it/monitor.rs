@@ -132,7 +132,7 @@ fn whatever_happens_is_seen_with_gits_daemon() {
 /// The daemon of the git that is here, where it has one: on macOS, and since 2.55 on Linux.
 #[test]
 fn whatever_happens_is_seen_with_a_real_daemon() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = quiet();
         repo.git(["config", "core.fsmonitor", "true"]);
         if repo.try_git(["fsmonitor--daemon", "start"]).code != 0 {

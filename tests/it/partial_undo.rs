@@ -28,7 +28,7 @@ fn lines(turns: &[usize]) -> String {
 
 #[test]
 fn some_turns_in_the_middle_are_taken_out_at_once() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         repo.turn(mode, "sed -i '14s/.*/turn 4/' a.txt; echo 4 >f4.txt");
         repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
@@ -57,7 +57,7 @@ fn some_turns_in_the_middle_are_taken_out_at_once() {
 
 #[test]
 fn a_file_that_a_turn_gave_another_name_is_one_thing_by_both_names() {
-    for (mode, path) in Mode::BOTH.into_iter().flat_map(|mode| ["a.txt", "b.txt"].map(|path| (mode, path))) {
+    for (mode, path) in Mode::tried().into_iter().flat_map(|mode| ["a.txt", "b.txt"].map(|path| (mode, path))) {
         for way in [&["undo", "--"][..], &["undo", "--only", "1", "--"]] {
             let repo = Sandbox::new();
             repo.commit("a.txt", &lines(&[]));
@@ -96,7 +96,7 @@ fn the_users_edits_that_a_turn_only_committed_stay_where_they_have_gone_on() {
 
 #[test]
 fn one_turn_in_the_middle_is_taken_out() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
         let before = repo.state();
@@ -129,7 +129,7 @@ fn one_turn_in_the_middle_is_taken_out() {
 
 #[test]
 fn all_turns_are_undone_though_one_was_taken_out() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit("a.txt", &lines(&[]));
         let first = repo.state();
@@ -147,7 +147,7 @@ fn all_turns_are_undone_though_one_was_taken_out() {
 
 #[test]
 fn a_turn_that_later_ones_built_on_is_refused_and_they_are_named() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         repo.turn(mode, "sed -i 's/turn 1/and more/' a.txt");
         let error = repo.refuses(&["undo", "--only", "1"], "conflict");
@@ -220,7 +220,7 @@ fn turns_of_which_one_took_out_the_other_are_not_taken_out_by_commits_that_chang
 
 #[test]
 fn some_paths_are_undone_and_the_turn_stays() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let mut repo = Sandbox::new();
         repo.sh("mkdir sub; echo a >sub/a.txt; echo b >b.txt; git add -A; git commit -qm base");
         let before = repo.state();
@@ -308,7 +308,7 @@ fn a_pathspec_that_matches_nothing_is_said() {
 
 #[test]
 fn paths_of_several_turns_and_of_one_in_the_middle() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         let last = repo.state();
         repo.oxundo(["undo", "--steps", "2", "--", "a.txt"]).success();
@@ -339,7 +339,7 @@ fn what_was_undone_before_a_part_can_still_be_redone() {
 
 #[test]
 fn files_of_any_turn_are_restored_and_that_is_undone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let mut repo = three_turns(mode);
         repo.sh("mkdir deep; rm f1.txt; echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt");
         let before = repo.state();
@@ -447,7 +447,7 @@ fn what_a_turn_put_in_the_place_of_what_is_restored_goes() {
         ("rm -f README.txt; mkdir -p dd; echo 1 >dd/f", "rm -r dd; echo file >dd; echo A >a"),
         ("echo dd >dd", "rm dd; mkdir -p dd/e; echo f >dd/e/f; echo A >a"),
     ] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = Sandbox::new();
             repo.sh(&format!("{was}; echo a >a; git add -A; git commit -qm base"));
             let base = repo.files();
@@ -561,7 +561,7 @@ fn what_no_turn_records_is_not_said_to_be_taken_back() {
 
 #[test]
 fn what_a_turn_made_and_the_user_keeps_as_ignored_files_is_taken_out_and_comes_back() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         for out in [["undo", "--only=1"], ["undo", "--revert"]] {
             let repo = Sandbox::new();
             repo.turn(mode, "echo its >n1; mkdir d; echo its >d/n2; chmod +x n1");
@@ -585,7 +585,7 @@ fn what_a_turn_made_and_the_user_keeps_as_ignored_files_is_taken_out_and_comes_b
 
 #[test]
 fn a_named_state_is_a_goal_and_a_source() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         repo.sh("echo mine >mine.txt; sed -i '1s/.*/mine/' a.txt; git add a.txt");
         let here = repo.state();
@@ -705,7 +705,7 @@ fn a_name_given_by_an_older_release_hides_no_turn() {
 
 #[test]
 fn a_branch_starts_at_a_turn_and_goes_away_again() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = three_turns(mode);
         repo.oxundo(["undo", "--steps", "2"]).success();
         let one = repo.state();

@@ -75,7 +75,7 @@ cd ../repo; git fetch -q origin";
 
 #[test]
 fn an_agent_that_pushes_is_not_undone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = with_remote();
         repo.turn(mode, "echo two >>a.txt; git commit -qam two; git push -q origin main; echo three >>a.txt");
         repo.refuses(&["undo"], "published");
@@ -178,7 +178,7 @@ fn a_ghost_turn_without_commits_is_undone_on_a_published_branch() {
 
 #[test]
 fn a_merge_is_not_undone() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit("a.txt", "one\n");
         repo.sh("git checkout -q -b side; echo side >side.txt; git add -A; git commit -qm side; git checkout -q main");
@@ -530,7 +530,7 @@ fn a_locked_index_is_left_alone() {
 
 #[test]
 fn more_steps_than_there_are_undo_none() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.refuses(&["undo"], "nothing");
         repo.refuses(&["redo"], "nothing");

@@ -160,7 +160,7 @@ fn what_the_agent_leaves_running_does_not_hold_the_turn_open() {
 
 #[test]
 fn it_works_from_a_subdirectory_and_for_another_directory() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let mut repo = repo();
         repo.write("deep/er/x.txt", "one\n");
         repo.sh("git add -A; git commit -qm deep");
@@ -280,7 +280,7 @@ fn head_on_a_ref_that_is_no_branch_is_refused_before_the_agent_starts() {
 
 #[test]
 fn a_turn_that_leaves_head_on_a_ref_that_is_no_branch_is_closed() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = repo();
         let output =
             repo.turn(mode, "echo two >>a.txt; git update-ref refs/foo/bar HEAD; git symbolic-ref HEAD refs/foo/bar");
@@ -299,7 +299,7 @@ fn a_turn_that_leaves_head_on_a_ref_that_is_no_branch_is_closed() {
 
 #[test]
 fn a_run_in_a_run_is_part_of_the_outer_turn() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = repo();
         repo.write("b.txt", "one\n");
         let before = repo.printed();

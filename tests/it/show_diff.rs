@@ -101,7 +101,7 @@ fn an_external_diff_and_a_pager_of_the_users_are_used() {
 
 #[test]
 fn without_a_terminal_the_flags_are_named() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.turn(mode, "echo one >a.txt");
         for args in [&["rewind"][..], &["undo", "-i"]] {

@@ -61,7 +61,7 @@ pub(crate) fn story(mode: Mode) -> Sandbox {
 
 #[test]
 fn each_call_that_changed_something_is_a_step_and_undo_goes_to_it_and_takes_it_out() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = story(mode);
         // What it looked like while the turn was open is what it looks like after.
         let open = steps_of(&repo.json(["log", "--steps"]).1);
@@ -204,7 +204,7 @@ pub(crate) fn tick() {
 
 #[test]
 fn what_the_user_saves_between_calls_is_no_steps_and_survives_undo() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.write("both.txt", "1\n2\n3\n4\n5\n6\n7\n8\n").write("shared.txt", "1\n2\n3\n4\n5\n6\n7\n8\n");
         repo.write("g/gone.txt", "gone\n").write("g/stays.txt", "stays\n").write("d/one.txt", "one\n");

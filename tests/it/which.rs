@@ -85,7 +85,7 @@ fn what_is_beside_a_git_that_is_no_repository_is_captured() {
             repo.commit("sub/tracked", "one\n");
         }
         repo.sh(&format!("echo mine >sub/mine; {made}"));
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let before = repo.files();
             repo.turn(mode, "echo agent >sub/mine; echo new >sub/new; mkdir sub/d; echo d >sub/d/d");
             let after = repo.files();
@@ -99,7 +99,7 @@ fn what_is_beside_a_git_that_is_no_repository_is_captured() {
 
 #[test]
 fn a_repository_with_files_that_are_tracked_outside_is_named_and_what_else_is_in_it_stays() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = Sandbox::new();
         repo.commit("sub/tracked", "one\n");
         repo.sh("git init -q sub; echo mine >sub/mine; echo mine >sub/other");
@@ -138,7 +138,7 @@ fn a_repository_in_a_files_place_is_in_the_way_and_stays() {
 #[test]
 fn a_file_named_as_git_in_other_letters_stops_nothing() {
     for name in [".GIT", ".Git", ".git ", ".git.", "git~1", ".gIT/x", "sub/.GIT"] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = Sandbox::new();
             repo.sh("mkdir sub .gIT");
             repo.write(name, "the user's\n");
@@ -159,7 +159,7 @@ fn a_file_named_as_git_in_other_letters_stops_nothing() {
 #[test]
 fn new_files_in_a_directory_that_the_agent_untracked_go() {
     for name in ["build", "node_modules"] {
-        for mode in Mode::BOTH {
+        for mode in Mode::tried() {
             let repo = Sandbox::new();
             repo.commit(&format!("{name}/kept"), "one\n");
             repo.there_and_back(
@@ -179,7 +179,7 @@ fn the_branch_that_a_bare_repository_names_is_checked_out_nowhere_else() {
     repo.sh("git clone -q --bare . ../bare.git; git -C ../bare.git remote remove origin; git -C ../bare.git worktree add -q ../tree main");
     let tree = repo.beside("tree");
     tree.sh("git config user.name U; git config user.email u@e");
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         tree.there_and_back(mode, "echo two >>README.txt; git commit -qam two; echo new >new");
     }
 }

@@ -463,7 +463,7 @@ fn what_the_user_made_between_calls_that_is_ignored_comes_back_whatever_became_o
         ("saved", &[BESIDE, SAVES, RENAMES]),
         ("saved, before all calls", &[SAVES, RENAMES]),
         ("saved, and written anew", &[BESIDE, SAVES, RENAMES, ('e', "s.txt sed -i 3s/.*/AGENT1/ s.txt")]),
-        ("saved twice", &[BESIDE, SAVES, BESIDE, ('u', "sed -i 25s/.*/USER9/ s.ig; sleep .02"), RENAMES]),
+        ("saved twice", &[BESIDE, SAVES, BESIDE, ('u', "sleep .02; sed -i 25s/.*/USER9/ s.ig; sleep .02"), RENAMES]),
         ("saved, and an edit is told of first", &[BESIDE, SAVES, ('e', "F echo AGENT1 >>F"), RENAMES]),
         ("made", &[BESIDE, MAKES_ONE, MOVES_ONE]),
         ("made, before all calls", &[MAKES_ONE, MOVES_ONE]),
