@@ -575,7 +575,10 @@ pub struct ProcessEntry {
 /// Looks up a process; `None` when there is none of this number, or it is dead.
 #[cfg(target_os = "linux")]
 pub fn process(id: u32) -> Option<ProcessEntry> {
-    let text = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+    use std::io::Read;
+    // It says of no size to be read at once, and a hook looks at every process there is.
+    let mut text = Vec::with_capacity(1024);
+    std::fs::File::open(format!("/proc/{id}/stat")).and_then(|mut file| file.read_to_end(&mut text)).ok()?;
     let text = String::from_utf8_lossy(&text);
     let (_, name) = text.split_once('(')?;
     // A program's name may have parentheses itself.

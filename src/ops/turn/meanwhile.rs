@@ -589,8 +589,8 @@ pub fn has_ended_operation(view: &View<'_>, turn: &Turn, end: &Checkpoint) -> Re
         return Ok(false);
     }
     for step in timeline.steps_with_gaps(turn.turn)? {
-        let before = timeline.step_checkpoint(turn.turn, step, Side::Before)?;
-        if before.is_some_and(|before| is_ended(step.saturating_sub(1), &before).unwrap_or(false)) {
+        let Some(before) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
+        if is_ended(step.saturating_sub(1), &before)? {
             return Ok(true);
         }
     }

@@ -90,7 +90,9 @@ pub fn handle_signal<'r>(repo: &'r Repo, heard: Warn<'r>, call: &SignalCall) -> 
     let call = outlasting.as_ref().unwrap_or(call);
     let running = repo.is_running()?;
     let others = others_at_work(open.as_ref(), &call.part);
-    let others_rest = !others.is_empty() && others.iter().all(|part| calls::rests(repo, part));
+    // Only a prompt asks for it.
+    let others_rest =
+        call.signal == Signal::Begin && !others.is_empty() && others.iter().all(|part| calls::rests(repo, part));
     let known = call.signal == Signal::Call && is_known(&locked, open.as_ref(), &call.part)?;
     let follows = call.signal == Signal::EndAgain && turn_of_first_end(&locked, call)?.is_some();
     let origin = open.as_ref().map(|turn| &turn.origin);
@@ -326,13 +328,22 @@ fn keep_apart(locked: &Locked<'_>, turn: &Turn, part: &mut Participant) -> Resul
         return Ok(None);
     }
     let is_any = is_any_at_large(repo, told.iter().filter(|call| call.is_unknown()));
-    if is_any { found_in_flight(repo, &told) } else { Ok(Some(Since::look_within(locked, turn)?.into_state())) }
+    found_as_it_begins(locked, turn, &told, !is_any)
 }
 
-/// What a call found that is in flight, or may be.
-fn found_in_flight(repo: &Repo, told: &[ToolCall]) -> Result<Option<Checkpoint>> {
+/// What is there as something begins to be at work outside of calls: as it is now, where nothing since the last call is a call's, or what
+/// one has found that is in flight, or may be.
+fn found_as_it_begins(
+    locked: &Locked<'_>,
+    turn: &Turn,
+    told: &[ToolCall],
+    is_known: bool,
+) -> Result<Option<Checkpoint>> {
+    if is_known {
+        return Ok(Some(Since::look_within(locked, turn)?.into_state()));
+    }
     let found = told.iter().find(|call| call.is_unknown()).and_then(|call| call.state);
-    found.map(|found| Checkpoints::new(repo).read_checkpoint(found)).transpose()
+    found.map(|found| Checkpoints::new(locked.repo).read_checkpoint(found)).transpose()
 }
 
 /// From here on what changes outside of calls is not the work of what this session had in the background.
@@ -796,12 +807,8 @@ fn go_on_after_end(locked: &mut Locked<'_>, call: &SignalCall, mut turn: Turn) -
     let is_known = is_first && is_users_end(locked.repo, &locked.timeline, &turn, &told)?;
     turn.origin.go_on(started(call), locked.timeline.last_step(turn.turn)?);
     turn.session = turn.session.or_else(|| call.part.session.clone());
-    let is_listed = turn.origin.at_work_after().is_some();
-    let found = match (is_listed, is_known) {
-        (true, true) => Some(Since::look_within(locked, &turn)?.into_state()),
-        (true, false) if is_first => found_in_flight(locked.repo, &told)?,
-        _ => None,
-    };
+    let is_begun = is_first && turn.origin.at_work_after().is_some();
+    let found = if is_begun { found_as_it_begins(locked, &turn, &told, is_known)? } else { None };
     amend_with(locked, &turn, "go on", found.as_ref())
 }
 
