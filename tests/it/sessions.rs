@@ -608,6 +608,54 @@ fn what_the_user_saves_beside_a_server_is_named_as_it_goes_and_theirs_as_they_co
     }
 }
 
+/// It is under another name by the time that it goes.
+#[test]
+fn what_the_user_saves_beside_a_server_and_renames_later_is_named_as_it_goes() {
+    for (mode, renames) in Mode::tried().into_iter().flat_map(|mode| ["mv h new", "git mv h new"].map(|it| (mode, it)))
+    {
+        let repo = with_files(mode, "for f in f g; do echo $f >$f; done");
+        asked(&repo, ONE, "of one");
+        asked(&repo, TWO, "of two");
+        calls(&repo, TWO, ["Edit", "1", "g"], "echo 'by two' >>g");
+        hook(&repo, TWO, "Stop", &at_work_still());
+        repo.sh("echo USER >h; git add -N h");
+        tick();
+        hook(&repo, TWO, "Stop", &json!({}));
+        repo.sh(renames);
+        tick();
+        writes(&repo, ONE, "by one");
+        hook(&repo, ONE, "Stop", &json!({}));
+        let done = repo.state();
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        assert_eq!(repo.sh("cat f g; ls"), "f\ng\nREADME.txt\nf\ng", "{renames}");
+        assert!(undone.err().contains("'new' changed outside of turn 1's calls"), "{renames}: {undone:?}");
+        repo.redo();
+        repo.state().assert_is(&done, renames);
+    }
+}
+
+/// Nothing shows yet that such a session tells of its calls.
+#[test]
+fn what_the_user_saves_during_a_sessions_first_prompt_that_only_asks_is_named_as_it_goes() {
+    in_both_modes(|mode| {
+        let repo = with_files(mode, "echo f >f");
+        asked(&repo, ONE, "what is this?");
+        repo.sh("echo USER >>f");
+        hook(&repo, ONE, "Stop", &json!({}));
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        assert!(undone.err().contains("'f' changed outside of turn 1's calls"), "{undone:?}");
+        repo.git(["config", "oxundo.steps", "off"]);
+        asked(&repo, ONE, "and this?");
+        repo.sh("echo USER >>f");
+        hook(&repo, ONE, "Stop", &json!({}));
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        assert!(!undone.err().contains("changed outside"), "none is told of, and each would be named: {undone:?}");
+    });
+}
+
 /// Who only had something in the background while the user committed has changed nothing; and its last turn is the one before.
 #[test]
 fn a_session_that_only_has_a_server_is_neither_credited_with_the_users_commits_nor_taken_out_of_anothers_turn() {

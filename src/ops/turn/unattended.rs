@@ -40,23 +40,30 @@ fn changed_by_its_end(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>>
 
 /// The files that changed so by this end of the turn; none where not all calls are told of.
 pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTreeSet<BString>> {
-    let (timeline, at_work_after, mut changed) = (&view.timeline, turn.origin.at_work_after(), BTreeSet::new());
-    let (last, is_over) = (timeline.last_step(turn.turn)?, turn.users_end && at_work_after.is_none());
+    let (timeline, checkpoints, mut changed) = (&view.timeline, Checkpoints::new(view.repo), BTreeSet::new());
+    let (last, at_work_after) = (timeline.last_step(turn.turn)?, turn.origin.at_work_after());
+    let is_over = turn.users_end && at_work_after.is_none();
     if !tells_all(turn) || (is_over && turn.origin.background.is_empty()) {
         return Ok(changed);
     }
     if last == 0 && at_work_after.is_none() {
-        // What nothing told the end of made all of it.
         let calls = timeline.turn_calls(turn.turn)?;
-        if calls.is_empty() || calls.iter().any(|call| call.ended_at.is_none()) {
+        // What nothing told the end of made all of it; of who tells of no call at all, each turn would be named.
+        if calls.iter().any(|call| call.ended_at.is_none()) || calls.is_empty() && !view.config().steps()? {
             return Ok(changed);
         }
     }
     let mut note = |from: &Checkpoint, to: &Checkpoint| {
         // What the user has committed is theirs.
         let theirs = committed_since(view, from, to)?;
-        let files = Checkpoints::new(view.repo).file_changes(from, to)?.into_keys();
-        changed.extend(files.filter(|path| !theirs.contains(path)));
+        let files = checkpoints.file_changes(from, to)?.into_keys().filter(|path| !theirs.contains(path));
+        let files: BTreeSet<BString> = files.collect();
+        if !files.is_empty() {
+            // Somebody may have given it another name since.
+            let since = checkpoints.surely_came_from(&checkpoints.file_changes(to, after)?)?.into_iter();
+            changed.extend(since.filter(|(_, old)| files.contains(old)).map(|(new, _)| new));
+        }
+        changed.extend(files);
         Ok::<_, anyhow::Error>(())
     };
     for step in at_work_after.unwrap_or(last)..last {
