@@ -750,9 +750,76 @@ fn the_branch_that_undo_leads_to_is_there_though_the_user_took_it_off() {
     }
 }
 
+/// An editor does that as it saves, or a hook of the agent's behind each edit. What the user writes beside it is theirs.
+#[test]
+fn what_a_formatter_makes_of_lines_of_calls_is_theirs() {
+    for (mode, (saves, mine)) in Mode::tried().into_iter().flat_map(|mode| {
+        let saves = [
+            "sed -i 's/ *$//' both.txt",
+            "sed -i 's/ *$//; 6s/.*/mine/' both.txt",
+            "sed 's/ *$//' both.txt >new; mv new both.txt",
+        ];
+        saves.map(|saves| (mode, (saves, saves.contains("mine"))))
+    }) {
+        let repo = begun(mode, "true");
+        edit(&repo, 1, "both.txt", "sed -i '3s/.*/its  /' both.txt; printf 'more  \\nits \\n' >>both.txt");
+        user(&repo, saves);
+        edit(&repo, 2, "a.txt", "echo its >>a.txt");
+        ends(&repo);
+        let there = LINES.replace('3', "its").replace('6', if mine { "mine" } else { "6" }) + "more\nits\n";
+        repo.assert_file("both.txt", &there, saves);
+        if mode == Mode::Commit {
+            let left = repo.git(["status", "--porcelain"]);
+            assert_eq!(left, if mine { " M both.txt" } else { "" }, "{saves}: it is committed as it is");
+        }
+        let done = repo.state();
+        repo.undo();
+        repo.assert_file("both.txt", LINES.replace('6', if mine { "mine" } else { "6" }), saves);
+        repo.redo();
+        repo.state().assert_is(&done, saves);
+        repo.assert_sound();
+    }
+}
+
+/// It is not in the worktree, and so in no commit; unless they bring it back.
+#[test]
+fn what_the_user_took_back_of_a_file_is_not_committed_with_what_calls_made_of_it_since() {
+    const FIRST: &str = "sed -i s/1/ITS1/ both.txt";
+    for (takes, brings, committed) in [
+        ("git stash -q", "true", "+ITS8"),
+        ("git stash -q; git stash drop -q", "true", "+ITS8"),
+        ("git checkout -q -- both.txt", "true", "+ITS8"),
+        ("sed -i s/ITS1/1/ both.txt", "true", "+ITS8"),
+        ("git stash -q; git stash drop -q", FIRST, "+ITS1 +ITS8"),
+        ("sed -i s/ITS1/mine/ both.txt", "true", "+ITS1 +ITS8"),
+    ] {
+        let repo = begun(Mode::Commit, "true");
+        edit(&repo, 1, "both.txt", FIRST);
+        user(&repo, takes);
+        edit(&repo, 2, "both.txt", "sed -i s/8/ITS8/ both.txt");
+        user(&repo, brings);
+        let there = text(&repo, "both.txt");
+        ends(&repo);
+        let lines = "git show --format= -U0 HEAD | grep '^+[^+]' | sort | tr '\\n' ' '";
+        assert_eq!(repo.sh(lines).trim(), committed, "{takes}; {brings}");
+        assert_eq!(text(&repo, "both.txt"), there, "{takes}");
+        if there.contains("mine") {
+            // It overlaps with what the turn is to take back.
+            continue;
+        }
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "{takes}");
+        let after = repo.state();
+        repo.undo();
+        repo.assert_file("both.txt", LINES, takes);
+        repo.redo();
+        repo.state().assert_is(&after, takes);
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn a_stash_entry_of_a_call_takes_nothing_of_the_users_along() {
-    for mode in Mode::BOTH {
+    for mode in Mode::tried() {
         let repo = begun(mode, "true");
         edit(&repo, 1, "a.txt", "echo its >>a.txt");
         user(&repo, "echo mine >>late.txt; echo mine >mine.txt");

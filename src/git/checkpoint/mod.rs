@@ -7,6 +7,7 @@ pub mod codec;
 pub mod content;
 pub mod delta;
 pub mod exposed;
+pub mod formatted;
 pub mod glance;
 pub mod merge;
 pub mod movers;

@@ -359,6 +359,7 @@ impl Gaps {
         };
         let Outside { stretches, found } = Outside::of(view, turn, since, after)?;
         for (from, to) in stretches {
+            let from = checkpoints.with_formatted(&base, from, &to)?;
             gaps.push(gap(&from, &to)?);
         }
         gaps.retain(|gap| !gap.is_empty());

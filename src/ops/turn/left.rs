@@ -25,6 +25,8 @@ struct Chain {
     change: Change<Option<FileState>>,
     /// What it was without that before later calls.
     were: Vec<Option<FileState>>,
+    /// What calls had left in it as the user last took back all of it, and what they have since.
+    taken_back: Option<Change<Option<FileState>>>,
 }
 
 /// What calls left in a file that the user has changed.
@@ -39,9 +41,33 @@ pub struct LeftByCalls {
 impl Chain {
     /// With what a call has made of it; none where that does not go together with what it was without the user's.
     fn changed(mut self, path: &BString, to: Option<FileState>, made_to: &mut MadeTo<'_>) -> Result<Option<Self>> {
-        let left = made_to(path, self.change.from, &Change::new(self.change.to, to))?;
+        let change = Change::new(self.change.to, to);
+        let left = made_to(path, self.change.from, &change)?;
         self.were.push(self.change.from);
+        if let Some(Change { from, to }) = self.taken_back.take() {
+            self.taken_back = made_to(path, to, &change)?.map(|to| Change::new(from, to));
+        }
         Ok(left.map(|left| Self { change: Change::new(left, to), ..self }))
+    }
+
+    /// With what the user has made of it.
+    fn saved(mut self, first: Option<FileState>, to: Option<FileState>) -> Self {
+        if to == first && first.is_some() && self.change.from != first {
+            self.taken_back = Some(Change::new(self.change.from, first));
+        }
+        Self { change: Change::new(self.change.from, to), ..self }
+    }
+
+    /// What calls left in it: without what the user took back and has not brought back since, as by a stash, where that is all of it.
+    fn left(&self, view: &View<'_>, first: Option<FileState>) -> Result<Option<FileState>> {
+        let Some(Change { from: taken, to: rest }) = self.taken_back else { return Ok(self.change.from) };
+        let content = |file: Option<FileState>| match file {
+            Some(file) => Checkpoints::new(view.repo).content_of(file.id),
+            None => Ok(None),
+        };
+        let [first, taken, now] = [content(first)?, content(taken)?, content(self.change.to)?];
+        let ends = |to| Ends { from: first.as_deref(), to };
+        Ok(if ends(taken.as_deref()).is_in(ends(now.as_deref())) { self.change.from } else { rest })
     }
 }
 
@@ -68,7 +94,7 @@ pub fn left_by_calls<'g>(
     (before, after): (&Checkpoint, &Checkpoint),
     made_to: &mut MadeTo<'_>,
 ) -> Result<BTreeMap<BString, LeftByCalls>> {
-    let file = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
+    let file_at = |state: &Checkpoint, path: &BString| Checkpoints::new(view.repo).captured_file(state, path.as_bstr());
     let mut chains: BTreeMap<BString, Option<Chain>> = BTreeMap::new();
     let mut gone: BTreeMap<BString, Option<Option<Chain>>> = BTreeMap::new();
     for between in changes {
@@ -90,29 +116,33 @@ pub fn left_by_calls<'g>(
             let Origin { path: old, file } = origin;
             let known = gone.get(&old).map_or_else(|| was.get(&old), Option::as_ref);
             let chain = match known.cloned() {
-                None => Some(Chain { origin: old.clone(), change: Change::new(file, file), were: Vec::new() }),
+                None => {
+                    let (origin, change) = (old.clone(), Change::new(file, file));
+                    Some(Chain { origin, change, were: Vec::new(), taken_back: None })
+                }
                 // A call has changed it in between.
                 Some(Some(chain)) if chain.change.to != file => chain.changed(path, file, made_to)?,
                 Some(chain) => chain,
             };
-            let on = |chain: Chain| Chain { change: Change::new(chain.change.from, change.to), ..chain };
-            chains.insert(path.clone(), chain.map(on));
+            let first = chain.as_ref().map_or(Ok(None), |chain| file_at(before, &chain.origin))?;
+            chains.insert(path.clone(), chain.map(|chain| chain.saved(first, change.to)));
         }
         between.go_on_from_committed(view, &mut chains, made_to)?;
     }
     let mut left = BTreeMap::new();
     for (path, chain) in chains {
-        let (Some(chain), now) = (chain, file(after, &path)?) else { continue };
-        let first = file(before, &chain.origin)?;
+        let (Some(chain), now) = (chain, file_at(after, &path)?) else { continue };
+        let first = file_at(before, &chain.origin)?;
         let chain = match chain {
             chain if chain.change.to == now => Some(chain),
             // A call has changed it last.
             chain if now.is_some() => chain.changed(&path, now, made_to)?,
             _ => None,
         };
-        let is_left = |chain: &Chain| chain.change.from != first;
-        if let Some(Chain { change, were, .. }) = chain.filter(is_left) {
-            left.insert(path, LeftByCalls { file: change.from, were });
+        let Some(chain) = chain.filter(|chain| chain.change.from != first) else { continue };
+        let file = chain.left(view, first)?;
+        if file != first {
+            left.insert(path, LeftByCalls { file, were: chain.were });
         }
     }
     Ok(left)
@@ -176,8 +206,8 @@ impl Between<'_> {
                 None
             };
             let change = |left| Change::new(left, chain.change.to);
-            *slot =
-                left.map(|left| Chain { origin: chain.origin.clone(), change: change(left), were: vec![committed] });
+            let (origin, were) = (chain.origin.clone(), vec![committed]);
+            *slot = left.map(|left| Chain { origin, change: change(left), were, taken_back: None });
         }
         chains.retain(|path, _| !all_committed.contains(path));
         Ok(())
