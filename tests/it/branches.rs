@@ -182,6 +182,54 @@ fn another_worktrees_branch_stays_though_head_has_followed_it() {
     assert_eq!(repo.git(["merge-base", "--is-ancestor", "theirs", "HEAD"]), "");
 }
 
+/// In their shell agents make a worktree, commit there, and merge that.
+#[test]
+fn what_calls_commit_in_a_worktree_of_their_own_and_merge_is_the_turns() {
+    for mode in Mode::tried() {
+        let (repo, _) = two(mode);
+        let before = repo.state();
+        prompt(&repo, "s");
+        shell(&repo, "s", 1, "git worktree add -q -b fx ../wx");
+        shell(&repo, "s", 2, "cd ../wx; echo ITS >its.txt; git add its.txt; git commit -qm its");
+        shell(&repo, "s", 3, "git merge -q fx; git worktree remove ../wx; git branch -qd fx");
+        stop(&repo, "s");
+        let done = repo.state();
+        repo.undo();
+        repo.state().assert_is(&before, "it is the turn's");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    }
+}
+
+/// The user's uncommitted work is below what the turn made on another branch: it is committed in both, or in neither.
+#[test]
+fn a_dirty_commit_from_which_another_branch_goes_on_stays_until_undo() {
+    let (repo, _) = two(Mode::Commit);
+    repo.sh("echo USER >>README.txt");
+    let before = repo.state();
+    prompt(&repo, "s");
+    shell(
+        &repo,
+        "s",
+        1,
+        "git worktree add -q -b fx ../wx; cd ../wx; echo ITS >its.txt; git add its.txt; git commit -qm its",
+    );
+    stop(&repo, "s");
+    assert_eq!(repo.git(["status", "--porcelain"]), "", "it is in the dirty commit");
+    assert_eq!(repo.log().len(), 1, "and in a turn");
+    let copy = repo.copy();
+    copy.git(["merge", "-q", "fx"]);
+    assert_eq!(copy.sh("tail -1 README.txt; cat its.txt"), "USER\nITS");
+    repo.undo();
+    repo.assert_file("README.txt", copy.read("README.txt"), "the user's");
+    assert_eq!(repo.git(["status", "--porcelain"]), " M README.txt");
+    repo.git(["worktree", "remove", "../wx"]);
+    repo.git(["branch", "-qD", "fx"]);
+    repo.state().assert_is(&before, "uncommitted again");
+    repo.redo();
+    assert_eq!(repo.git(["status", "--porcelain"]), "", "redo has it in the dirty commit");
+}
+
 #[test]
 fn a_turn_that_was_open_as_its_worktree_was_removed_ended_with_its_last_step() {
     let (repo, tree) = two(Mode::Commit);

@@ -82,7 +82,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.torn.extend(note_torn(locked, &since.capture));
     let changed = since.changed(locked, &turn)?;
     since.find_moves(locked, &mut turn, &changed)?;
-    let has_come = !passed(locked.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
+    let has_come = has_come(locked, &turn, &since)?;
     if changed.is_empty() && !has_moved_away(&turn) && !since.is_shared && !has_come {
         announce_uncovered(locked, &turn, &since.before, &since.capture.checkpoint, &changed);
         take_back(locked, &turn, &since)?;
@@ -135,6 +135,26 @@ fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint
         (turn.agent, turn.session, turn.message, turn.prompt) = (agent, session, message, prompt);
     }
     Ok(())
+}
+
+/// Whether something has come of a turn that no difference of its ends has.
+fn has_come(view: &View<'_>, turn: &Turn, since: &Since) -> Result<bool> {
+    let has_passed = || passed(view.repo, turn, &since.start, &since.capture.checkpoint);
+    Ok(!has_passed()?.is_empty() || is_built_upon(view, turn, since)?)
+}
+
+/// Whether another branch goes on from a turn's dirty commit, as that of a worktree which the turn made: that cannot be taken back then.
+fn is_built_upon(view: &View<'_>, turn: &Turn, since: &Since) -> Result<bool> {
+    let Some(dirty) = turn.dirty_commit else { return Ok(false) };
+    let (objects, head, known) =
+        (Objects::new(view.repo), since.capture.checkpoint.head.branch.as_ref(), &since.before.branches);
+    let has_moved = |(name, tip): &(&String, &ObjectId)| head != Some(*name) && known.get(*name) != Some(*tip);
+    for (_, tip) in since.capture.checkpoint.branches.iter().filter(has_moved) {
+        if objects.is_ancestor(dirty, *tip)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a turn moved what is not captured, or took it away: no difference of its ends has that.
@@ -255,7 +275,7 @@ pub fn as_if_ended<'r>(view: &View<'r>, with_commit: bool) -> Result<View<'r>> {
     let mut since = Since::look(view, &turn)?;
     let changed = since.changed(view, &turn)?;
     since.find_moves(view, &mut turn, &changed)?;
-    let has_come = !passed(view.repo, &turn, &since.start, &since.capture.checkpoint)?.is_empty();
+    let has_come = has_come(view, &turn, &since)?;
     let is_nothing = changed.is_empty() && !has_moved_away(&turn) && !since.is_shared && !has_come;
     let is_theirs =
         !is_nothing && !has_come && since.find_theirs(view, &mut turn)? && !has_moved_away(&turn) && !since.is_shared;

@@ -509,8 +509,10 @@ fn put(
     let checkpoints = Checkpoints::new(locked.repo);
     let before = seen.before.as_ref().unwrap_or(last);
     let delta = checkpoints.delta(turn, before, &seen.after)?;
-    // What a call has saved in something beyond the limits is not the user's, though no record has it.
+    // What a call has saved in something beyond the limits is not the user's, though no record has it; nor is where it led a branch that
+    // another worktree is on, as one that it has made itself.
     let is_nothing = delta.is_empty()
+        && Pointers::are_of_both(before, &seen.after)
         && touched_beyond_limits(before, &seen.after).is_empty()
         && !checkpoints.has_taken_any(&before.uncaptured);
     // What was found is not the work of another call of which nothing tells the end, nor of what was left running.
