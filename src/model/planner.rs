@@ -70,6 +70,8 @@ pub struct Present {
     pub touched: BTreeSet<BString>,
     /// Those with a repository in them, or that are one.
     pub repositories: BTreeSet<BString>,
+    /// Those that git has files of by now, which went and came as a whole.
+    pub tracked: BTreeSet<BString>,
     /// Of those that cannot be there, and of directories: what is in the place of one, or of one above.
     pub behind: BTreeMap<BString, BString>,
     /// Files that are not there because git leaves them out, by a mark in the index.
@@ -859,7 +861,8 @@ impl Planner<'_, '_> {
         let standing = self.present.aside.get(path);
         let is_found = thing.origin == Place::Path(path.clone());
         let comes_again = |other: &Change<Option<Aside>>| other.to.as_ref().is_some_and(|to| to.store == left.store);
-        if is_found && self.present.repositories.contains(path) && !turn.delta.aside.values().any(comes_again) {
+        let is_repository = || self.present.repositories.contains(path) && !turn.delta.aside.values().any(comes_again);
+        if is_found && (self.present.tracked.contains(path) || is_repository()) {
             self.staying.insert(path.clone());
             return false;
         }
@@ -903,7 +906,12 @@ impl Planner<'_, '_> {
         let behind = behind.filter(|above| !self.goes(above) && !self.is_taken_away(above, turn, true)).cloned();
         let is_absent = kept.is_none() && turn.returns.was_absent(path.as_bstr());
         match kept {
-            _ if !is_free && is_absent && self.present.repositories.contains(path) => return false,
+            _ if !is_free
+                && is_absent
+                && (self.present.repositories.contains(path) || self.present.tracked.contains(path)) =>
+            {
+                return false;
+            }
             _ if !is_free => self.note(path, Cause::InTheWay),
             Some(_) if behind.is_some() => behind.iter().for_each(|above| self.note(above, Cause::InTheWay)),
             Some(thing) => self.aside.put(thing, Place::Store(back.store.clone()), Place::Path(path.clone())),

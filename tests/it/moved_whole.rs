@@ -100,7 +100,7 @@ fn a_repository_in_a_directory_that_would_be_moved_stays_and_is_named() {
         let said = repo.oxundo(["undo"]);
         said.success();
         for path in ["dist", "build", "node_modules"] {
-            said.warns(&format!("'{path}' stays: a repository is in it, or it is one"));
+            said.warns(&format!("'{path}' stays: it is a repository, or has one, or files of git's by now"));
         }
         for path in ["dist", "build", "node_modules/a/dep"] {
             repo.assert_file(&format!("{path}/mine"), "mine\n", "it is where it was");
@@ -111,6 +111,38 @@ fn a_repository_in_a_directory_that_would_be_moved_stays_and_is_named() {
         repo.redo();
         repo.assert_file("target/f", "made\n", "the rest is redone");
         repo.assert_file("dist/mine", "mine\n", "and this stayed");
+    }
+}
+
+/// It stays with all that is in it, and nothing of it is in the way of what comes later.
+#[test]
+fn a_directory_of_a_turns_of_which_git_has_files_since_stays_and_is_named() {
+    let tracks = [
+        "git add build; git commit -qm mine; echo USER1 >build/mine; git add build; git commit -qm more; echo USER2 >build/notes",
+        "echo USER1 >build/mine; git add build/mine; echo USER2 >build/notes",
+        "echo USER1 >build/mine; git add -N build/mine; echo USER2 >build/notes",
+    ];
+    for (mode, tracks) in Mode::tried().into_iter().flat_map(|mode| tracks.map(|tracks| (mode, tracks))) {
+        for undo in ["undo --only 1", "undo"] {
+            let repo = Sandbox::new();
+            repo.turn(mode, "mkdir build; echo ITS >build/conf; echo ITS >its.txt");
+            repo.sh(tracks);
+            let before = repo.files();
+            let said = repo.oxundo(undo.split(' '));
+            if said.code != 0 {
+                assert!(undo == "undo" && tracks.contains("commit"), "{undo}: {said:?}");
+                continue;
+            }
+            said.warns("'build' stays: it is a repository, or has one, or files of git's by now");
+            repo.assert_absent("its.txt", "the rest is undone");
+            assert_eq!(repo.sh("cat build/conf build/mine build/notes"), "ITS\nUSER1\nUSER2", "{tracks}");
+            repo.oxundo([if undo == "undo" { "redo" } else { "undo" }]).success();
+            repo.files().assert_is(&before, "and comes back");
+            repo.turn(mode, "echo ITS2 >later.txt");
+            repo.undo();
+            repo.files().assert_is(&before, "a later one comes and goes");
+            repo.assert_sound();
+        }
     }
 }
 

@@ -85,6 +85,12 @@ impl Checkpoints<'_> {
                 Lookup::There(found) => {
                     if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
                         self.look_into(path, change.from.as_ref(), now, &mut present);
+                        let went_whole = change.from.iter().chain(&change.to).any(|it| it.tree.is_some());
+                        if went_whole
+                            && !Objects::new(self.repo).entries_below(now.worktree, path.as_bstr())?.is_empty()
+                        {
+                            present.tracked.insert(path.clone());
+                        }
                     }
                     Standing::Something(file_state(&found))
                 }

@@ -182,7 +182,10 @@ pub fn announce_whole(view: &View<'_>, plan: &Plan) {
         view.warn(format!("{path} has changed since, and goes as it is to {place}: it comes back with the turn"));
     }
     for path in &plan.staying {
-        view.warn(format!("{} stays: a repository is in it, or it is one", in_quotes(path.as_bstr())));
+        view.warn(format!(
+            "{} stays: it is a repository, or has one, or files of git's by now",
+            in_quotes(path.as_bstr())
+        ));
     }
 }
 
