@@ -184,6 +184,12 @@ impl Work {
     pub fn of(node: &Node) -> Option<Self> {
         Some(Self { turn: node.turn, from: node.dirty.or(node.from), to: node.to? })
     }
+
+    /// Whether a commit does all that a turn did, and no more: none that the turn brought, as by a rebase.
+    pub fn is_whole_in(&self, objects: &Objects<'_>, commit: &Seen) -> Result<bool> {
+        let (work, changes) = (objects.changes_between(self.from, self.to)?, objects.changes_in(commit));
+        Ok(objects.are_the_same(&work, changes) && !objects.is_ancestor(commit.id, self.to)?)
+    }
 }
 
 /// Commits in which there may be what several turns, or a part of one, became.

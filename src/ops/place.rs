@@ -631,7 +631,7 @@ fn copied(
 }
 
 /// The newest turn above one that was found, whose changes are in these commits together with those of others. Where HEAD has not come
-/// along from where the turns were made, one alone says nothing: as a whole it is known as a copy.
+/// along from where the turns were made, one alone says nothing, unless a commit does all that it did and no more, whoever made that.
 fn together(
     objects: &Objects<'_>,
     timeline: &Stored<'_>,
@@ -645,7 +645,7 @@ fn together(
         lost if lost.is_empty() && found.is_none() => (of(Line::Last), 2),
         lost => (lost, 1),
     };
-    if lost.len() < least || commits.is_empty() {
+    if lost.is_empty() || commits.is_empty() {
         return Ok(None);
     }
     let anew = Anew::new(objects, timeline);
@@ -654,7 +654,16 @@ fn together(
     let pairs = anew.copies(&originals, &seen, |_, likeness| likeness != Likeness::Beside)?;
     let works: Vec<Work> = lost.iter().filter_map(|end| Work::of(&end.node)).collect();
     let there = Rest::of(anew, &originals, &seen, &pairs).find_most(&works)?;
-    Ok(there.keys().next().filter(|_| there.len() >= least).map(|at| lost[*at].found))
+    if there.len() < least {
+        for (at, commit) in &there {
+            let is_it = seen.iter().find(|it| it.id == *commit).map(|it| works[*at].is_whole_in(objects, it));
+            if is_it.unwrap_or(Ok(false))? {
+                return Ok(Some(lost[*at].found));
+            }
+        }
+        return Ok(None);
+    }
+    Ok(there.keys().next().map(|at| lost[*at].found))
 }
 
 impl End {

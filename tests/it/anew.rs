@@ -361,6 +361,31 @@ fn a_branch_that_was_undone_is_not_done_where_it_would_have_begun() {
     assert!(!other.oxundo(["undo"]).err().contains("bx"), "no line is hinted at that makes the branch again");
 }
 
+/// A colleague does that on the remote, in another name and other words, while main has moved.
+#[test]
+fn the_only_turn_of_a_branch_that_others_have_squashed_is_there() {
+    for work in [
+        "sed -i 3s/.*/ITS/ a",
+        "echo ITS >n",
+        "sed -i 3s/.*/ITS/ a; echo ITS >n; git add n; git commit -qam its; echo ITS >o",
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("seq 9 >a; seq 9 >c; git add -A; git commit -qm base; git switch -qc feat");
+        repo.agent(work);
+        let squash = "git switch -q main; echo COLLEAGUE >>c; git commit -qam colleague; git merge -q --squash feat
+             GIT_COMMITTER_DATE=@$(($(date +%s) + 60)) git -c user.name=C commit -qm 'feat (#1)' --author 'C <c@example.org>'
+             git branch -qD feat";
+        repo.sh(squash);
+        let before = repo.state();
+        assert_eq!(repo.log().len(), 1, "{work}");
+        repo.oxundo(["undo", "--revert"]).success();
+        assert_eq!(repo.sh("cat a c; ls n o 2>/dev/null || :").matches("ITS").count(), 0, "{work}");
+        assert_eq!(repo.sh("tail -1 c; ls n o 2>/dev/null || :"), "COLLEAGUE", "{work}");
+        repo.redo();
+        repo.state().assert_is(&before, work);
+    }
+}
+
 #[test]
 fn a_commit_that_was_there_before_a_turn_is_not_one_made_of_the_turns() {
     let picked = "git cherry-pick up >/dev/null";
