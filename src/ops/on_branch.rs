@@ -199,8 +199,9 @@ const MAIN: [&str; 2] = ["refs/heads/main", "refs/heads/master"];
 /// nobody has anywhere else by now.
 fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
     let (objects, refs) = (Objects::new(view.repo), Refs::new(view.repo));
-    let found = turn.commits.iter().filter(|commit| commit.kind == CommitKind::Found).map(|commit| commit.id);
-    let mut found: Vec<ObjectId> = found.collect();
+    // What was uncommitted as the turn began is the user's, and the newest there was.
+    let of = |kind| turn.commits.iter().filter(move |commit| commit.kind == kind).map(|commit| commit.id);
+    let mut found: Vec<ObjectId> = of(CommitKind::Found).chain(of(CommitKind::Dirty)).collect();
     // What the user has had oxundo bring is not others'.
     if found.is_empty() || turn.made.is_some() {
         return Ok(Vec::new());

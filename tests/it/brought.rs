@@ -190,6 +190,24 @@ fn the_users_branch_that_a_turn_took_into_its_own_commit_comes_back_with_the_tur
     });
 }
 
+/// What others have of it by now they have without it.
+#[test]
+fn a_branch_that_was_made_again_goes_with_redo_though_it_is_published() {
+    let repo = Sandbox::new();
+    repo.sh("git init -q --bare ../up.git; git remote add origin ../up.git; git push -q origin main
+             git switch -qc topic; echo USER >users; git add users; git commit -qm topic");
+    repo.agent("echo ITS >its");
+    repo.sh("git push -q origin topic; echo USER >>users");
+    repo.agent("echo ITS >>its; git commit -qam its; git switch -q main; git merge -q --squash topic; git commit -qm squashed; git branch -qD topic");
+    let before = repo.state();
+    repo.oxundo(["undo", "--revert"]).success();
+    repo.assert_absent("its", "it is out");
+    assert_eq!(repo.sh("git show topic:users"), "USER\nUSER", "and on its branch");
+    repo.redo();
+    repo.state().assert_is(&before, "brought back");
+    repo.assert_sound();
+}
+
 /// The branch has its name no more: the line that is named has its commits again.
 #[test]
 fn where_the_name_of_a_branch_is_taken_the_line_that_brings_its_commits_back_is_named() {
@@ -291,6 +309,18 @@ fn a_turn_that_only_pulled_has_nothing_to_take_out() {
     });
 }
 
+#[test]
+fn above_another_turn_the_hint_names_that_where_the_last_one_only_pulled() {
+    let repo = team();
+    repo.turn(Mode::Ghost, "git fetch -q; echo ITS >>shared; git commit -qam its; git push -q --force");
+    repo.sh("cd ../colleague; git fetch -q; git reset -q --hard origin/main; echo MORE >more; git add more; git commit -qm more; git push -q");
+    repo.turn(Mode::Ghost, "git pull -q");
+    let hints = repo.refuses(&["undo"], "published")["hints"].to_string();
+    assert!(hints.contains("'oxundo undo --only 1' to take out turn 1") && !hints.contains("--revert"), "{hints}");
+    repo.oxundo(["undo", "--only", "1"]).success();
+    assert_eq!(repo.sh("tail -1 shared; cat more"), "line\nMORE");
+}
+
 /// The line of the hint takes out the whole merge.
 #[test]
 fn a_turn_that_only_merged_names_the_line_that_takes_the_merge_out() {
@@ -367,6 +397,23 @@ fn what_is_nowhere_else_stays_where_the_turn_that_merged_it_is_taken_out() {
         repo.assert_absent("agents", "it is the turn's");
         assert_eq!(repo.sh("cat users 2>/dev/null || git show topic:users"), "USER");
         assert_eq!(repo.exists("users"), stays, "{and}");
+    }
+}
+
+/// It is in the dirty commit, on the branch that the turn merged.
+#[test]
+fn what_was_uncommitted_on_a_branch_stays_where_the_turn_that_merged_that_is_taken_out() {
+    let merges = ["git merge -q topic", "git commit -q --allow-empty -m its; git merge -q --no-edit topic"];
+    for (merges, undo) in merges.into_iter().flat_map(|it| ["--revert", "--only=1"].map(|undo| (it, undo))) {
+        let repo = Sandbox::new();
+        repo.sh("git switch -qc topic; echo OWN >own; git add own; git commit -qm own; echo USER >>README.txt");
+        repo.agent(&format!("git switch -q main; {merges}; git branch -qD topic; echo AGENT >agents"));
+        let done = repo.state();
+        repo.oxundo(["undo", undo]).success();
+        repo.assert_absent("agents", "it is the turn's");
+        assert_eq!(repo.sh("cat own; tail -1 README.txt; git status --short"), "OWN\nUSER", "{merges}: {undo}");
+        repo.undo();
+        repo.state().assert_is(&done, undo);
     }
 }
 

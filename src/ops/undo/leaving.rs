@@ -49,6 +49,11 @@ pub fn check_commits(
         // A deleted branch: commits that are still on other branches do not count as leaving.
         let mut hidden = goal.map_or_else(|| staying_tips(back, now), |goal| vec![goal]);
         hidden.extend(&held);
+        // One that oxundo has made again, as a turn had deleted it: what others have of it by now they keep.
+        let mut walked = back.iter().zip(&range.turns);
+        if goal.is_none() && walked.any(|(leg, turn)| !turn.takes_out().is_empty() && moves(leg, &name)) {
+            hidden.extend(Objects::new(view.repo).remote_tip_ids()?);
+        }
         walk.check(&name, &hidden, at)?;
         walk_tip(&mut then, &name, goal);
     }
@@ -122,7 +127,7 @@ impl Walk<'_, '_> {
                 Err(in_the_middle(view, refusal.hints(hints)).into())
             }
             Err(refusal) if op == Op::Undo => {
-                let refusal = of_others(of_its_turn(refusal, &described, range), range);
+                let refusal = of_others(view, of_its_turn(refusal, &described, range), range)?;
                 let refusal = of_taken_out(view, refusal, range)?;
                 Err(in_the_middle(view, beside_branch(view, refusal, name, range)?).into())
             }
@@ -244,7 +249,7 @@ fn of_its_turn(mut refusal: Refusal, leaving: &[Leaving], range: &TurnRange) -> 
 
 /// What others have published and a turn has only gone to, as by a pull or a reset, hardly anybody wants to have taken out again: what
 /// was before is to be had beside it.
-fn of_others(mut refusal: Refusal, range: &TurnRange) -> Refusal {
+fn of_others(view: &View<'_>, mut refusal: Refusal, range: &TurnRange) -> Result<Refusal> {
     let back = &range.turns[..range.back];
     let found = back.iter().flat_map(|turn| &turn.commits).filter(|commit| commit.kind == CommitKind::Found);
     let found: BTreeSet<String> = found.map(|commit| commit.id.to_string()).collect();
@@ -254,8 +259,27 @@ fn of_others(mut refusal: Refusal, range: &TurnRange) -> Refusal {
     {
         let line = format!("run 'oxundo branch before-turn-{turn} {turn}:before'");
         refusal.hints.insert(0, format!("{line} to have what was before turn {turn} on a branch of its own"));
+        let below =
+            if back.len() == 1 && only_brought(view, &back[0])? { next_in(view, back, range.place.top)? } else { None };
+        if let Some(below) = below {
+            let line =
+                format!("run 'oxundo undo --only {below}' to take out turn {below}: turn {turn} made nothing itself");
+            refusal.hints.retain(|hint| !hint.contains("--revert"));
+            refusal.hints.insert(0, line);
+        }
     }
-    refusal
+    Ok(refusal)
+}
+
+/// Whether a turn has only brought commits of others.
+fn only_brought(view: &View<'_>, turn: &Turn) -> Result<bool> {
+    let objects = Objects::new(view.repo);
+    let is_clean = |side| {
+        let state = view.timeline.checkpoint(turn.turn, side)?;
+        Ok::<_, anyhow::Error>(objects.head_tree(&state.head)? == state.worktree)
+    };
+    let are_found = turn.commits.iter().all(|commit| commit.kind == CommitKind::Found);
+    Ok(are_found && is_clean(Side::Before)? && is_clean(Side::After)?)
 }
 
 /// Where nothing is left of the turns that --revert could take out: the last one took others out, and the user has brought these
