@@ -136,7 +136,13 @@ impl InProgress {
                 None,
             );
         }
-        (FINISH.to_owned(), Some(format!("or run '{line}' to give it up")))
+        // That is a hard reset, or one of what is staged.
+        let goes = match self.word {
+            "bisect" => "",
+            "rebase" => ", with all that is uncommitted",
+            _ => ", with all that is staged",
+        };
+        (FINISH.to_owned(), Some(format!("or run '{line}' to give it up{goes}")))
     }
 }
 

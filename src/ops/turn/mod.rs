@@ -82,7 +82,7 @@ pub fn check_idle(repo: &Repo) -> Result<()> {
     check_not_in_progress(repo)?;
     let Some(path) = Index::new(repo).first_unmerged()? else { return Ok(()) };
     let refusal = Refusal::new(Code::InProgress, format!("{} is unmerged", in_quotes(path.as_bstr())));
-    Err(refusal.hint(FINISH).hint("or run 'git reset --merge' to give it up").into())
+    Err(refusal.hint(FINISH).hint("or run 'git reset --merge' to give it up, with all that is staged").into())
 }
 
 /// The refusal where git is in the middle of something.

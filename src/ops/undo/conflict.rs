@@ -8,7 +8,7 @@ use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::model::bytes::{in_quotes, pathspec_word};
-use crate::model::checkpoint::{Checkpoint, Delta};
+use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry};
 use crate::model::leftover::Ends;
 use crate::model::plan::Op;
 use crate::model::planner::{LISTED, TurnDelta};
@@ -169,15 +169,15 @@ fn with_diff(view: &View<'_>, mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// git stashes nothing where one of the files is unmerged.
+/// git stashes nothing where one of the files is unmerged, or any file is only meant to be added.
 fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
-    let is_unmerged = |path: &&BString| {
-        let entries = now.index.special.get(*path);
-        entries.is_some_and(|entries| entries.iter().any(|entry| entry.stage > 0))
+    let is_one = |(path, entries): &(&BString, &Vec<IndexEntry>)| {
+        let is_unmerged = || refusal.paths.contains(*path) && entries.iter().any(|entry| entry.stage > 0);
+        entries.iter().any(|entry| entry.intent_to_add) || is_unmerged()
     };
-    let unmerged: Vec<String> = refusal.paths.iter().filter(is_unmerged).map(pathspec_word).collect();
-    for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !unmerged.is_empty()) {
-        *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", unmerged.join(" ")), 1);
+    let added: Vec<String> = now.index.special.iter().filter(is_one).map(|(path, _)| pathspec_word(path)).collect();
+    for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !added.is_empty()) {
+        *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", added.join(" ")), 1);
     }
     refusal
 }

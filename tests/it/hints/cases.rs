@@ -681,6 +681,12 @@ pub(super) const CASES: &[Case] = &[
     .of_nobody(""),
     case(
         CONFLICT,
+        "echo mine >two; echo new >new; git add -N new",
+        "oxundo undo",
+        "! test -e two && test -e new && git show stash@{0}:two | grep mine",
+    ),
+    case(
+        CONFLICT,
         "turn 'echo 3 >>README.txt'; git rm -q README.txt",
         "oxundo undo",
         "! git show HEAD:README.txt | grep -x 3 && git show stash@{0} --stat | grep README.txt",
