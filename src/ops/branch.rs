@@ -46,12 +46,12 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
     let as_made = as_made_anew(view, words, turn, &mut goal)?;
     let step = StepName::parse(words).filter(|_| turn.is_none() && !view.timeline.state.named.contains_key(words));
     let walked = match (turn, step) {
-        (Some(turn), _) => Some(walk_to(view, turn, edits)),
+        (Some(turn), _) => Some(walk_to(view, turn, &goal, edits)),
         (None, Some(step)) => Some(steps::walk_to(view, &step, edits).map(as_branch)),
         (None, None) => {
             let end = || Ok::<_, anyhow::Error>(end_of_a_turn(view, &goal)?.map(Before::Turn));
             before(view, words)?.map_or_else(end, |before| Ok(Some(before)))?.map(|before| match before {
-                Before::Turn(below) => walk_to(view, below, edits),
+                Before::Turn(below) => walk_to(view, below, &goal, edits),
                 Before::Step(below) => steps::walk_to(view, &below, edits).map(as_branch),
             })
         }
@@ -249,19 +249,21 @@ fn switch_to(view: &View<'_>, goal: &Checkpoint, edits: Option<Edits>) -> Result
 }
 
 /// The changes that make the worktree and the index what the turn left.
-fn walk_to(view: &View<'_>, turn: u64, edits: Option<Edits>) -> Result<(Plan, Capture)> {
+fn walk_to(view: &View<'_>, turn: u64, goal: &Checkpoint, edits: Option<Edits>) -> Result<(Plan, Capture)> {
     let op = if is_done(view, turn)? { Op::Undo } else { Op::Redo };
     let range = TurnRange::to(view, op, turn)?;
     if range.turns.is_empty() {
         return at_the_top(view, turn);
     }
     let edits = view.config().edits_or(edits)?;
-    Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay)?))
+    Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay { at: goal.head.commit })?))
 }
 
 fn as_branch(walk: Prepared) -> (Plan, Capture) {
     let Prepared { mut plan, capture, .. } = walk;
     plan.op = Op::Branch;
+    // What is on the way to where it is to be is no turn.
+    plan.turns.retain(|turn| *turn != 0);
     (plan, capture)
 }
 

@@ -39,7 +39,9 @@ use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
 use crate::ops::undo::conflict::{beside_later, leading_on};
+use crate::ops::undo::converted::Converted;
 use crate::ops::undo::in_the_middle;
+use crate::ops::undo::not_here::{left_behind, taken_off};
 use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
 use crate::ops::undo::staged;
@@ -49,7 +51,7 @@ use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// In how many turns is looked for those that were merged.
 const MOST_MERGED: usize = 64;
@@ -108,6 +110,11 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
         Edits::Overwrite if which.later_stay() => Edits::Merge,
         edits => edits,
     };
+    let rest = match (&turns[..], which, pathspecs) {
+        ([turn], Which::Only(_), []) => only_left_of(view, turn)?,
+        _ => Vec::new(),
+    };
+    let (given, pathspecs) = (pathspecs, if rest.is_empty() { pathspecs } else { &rest[..] });
     let capture = seen.map_or_else(|| view.present(), Ok)?;
     let taken = Taken::above(view, turns.iter().map(|turn| turn.turn).min().unwrap_or(u64::MAX))?;
     let revert = Revert { view, turns: &turns, taken: &taken, capture: &capture, edits };
@@ -118,7 +125,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
             check_apart(turn, changed_files(&plan), BOTH)?;
         }
     }
-    let extent = if pathspecs.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
+    let extent = if given.is_empty() { conversation::Extent::Whole } else { conversation::Extent::Parts };
     let conversations = Conversations::undone(view, &turns, extent)?;
     let merged = match which {
         Which::Last(Extent::To(words)) => merged_since(view, resolve(view, words)?)?,
@@ -127,7 +134,7 @@ fn take_out(view: &View<'_>, which: &Which, pathspecs: &[OsString], edits: Optio
     let stays = |turn| format!("turn {turn} was merged, and stays: 'oxundo undo --only {turn}' takes it out too");
     let taken = turns.iter().filter_map(|turn| told_of_taken(view, turn, &plan));
     let warnings = taken.chain(merged.into_iter().map(stays)).collect();
-    Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, pathspecs) })
+    Ok(PlannedTurn { conversations, warnings, ..named(&turns, plan, capture, given) })
 }
 
 fn are_steps_of_one(first: &str, last: &str) -> bool {
@@ -178,22 +185,36 @@ fn named(turns: &[Turn], plan: Plan, capture: Capture, pathspecs: &[OsString]) -
     PlannedTurn { turns: numbers, ..PlannedTurn::new(plan, capture, made, words) }
 }
 
+/// What is here of a turn of which nothing is committed here.
+fn only_left_of(view: &View<'_>, turn: &Turn) -> Result<Vec<OsString>> {
+    if taken_off(view)? != Some(turn.turn) || has_any_here(view, turn)? {
+        return Ok(Vec::new());
+    }
+    let left = left_behind(view, turn.turn)?.into_iter();
+    Ok(left.map(|path| OsString::from_vec([b":(top,literal)", path.as_slice()].concat())).collect())
+}
+
+/// Whether a turn that is not done has commits here, or what it did not commit.
+fn is_in_part(view: &View<'_>, turn: u64) -> Result<bool> {
+    let ended = view.timeline.find_turn(turn)?.filter(|turn| turn.ended_at.is_some());
+    if ended.map_or(Ok(false), |turn| has_any_here(view, &turn))? {
+        return Ok(true);
+    }
+    Ok(taken_off(view)? == Some(turn) && !left_behind(view, turn)?.is_empty())
+}
+
 /// The turn that these words mean; an error unless it is done on HEAD's branch.
 pub fn on_this_branch(view: &View<'_>, words: &str) -> Result<Turn> {
     let wanted = resolve(view, words)?;
     let timeline = &view.timeline;
     let is_picked = || Ok::<_, anyhow::Error>(dropped::picked(view)?.contains_key(&wanted));
-    let is_in_part = || {
-        let turn = timeline.find_turn(wanted)?.filter(|turn| turn.ended_at.is_some());
-        turn.map_or(Ok(false), |turn| has_any_here(view, &turn))
-    };
     let is_here = || {
         Ok::<_, anyhow::Error>(
             is_done(view, wanted)?
                 || is_merged(view, wanted)?
                 || has_moved_here(view, wanted)?
                 || is_picked()?
-                || is_in_part()?,
+                || is_in_part(view, wanted)?,
         )
     };
     if wanted != 0 && is_here()? {
@@ -442,8 +463,10 @@ impl<'a> Revert<'a, '_> {
         for (names, turn) in followed.iter().zip(&deltas) {
             names.leave_out(&mut present.edited, &turn.delta);
         }
+        let converted = Converted::find(self.view, self.capture, &deltas, &mut present)?;
         checkpoints.merging(|merge| {
             let mut plan = planned(Op::Undo, &deltas, &present, self.edits, merge)?;
+            converted.put_into(&mut plan);
             self.commit(&mut plan, &committed, merge)?;
             plan.branches.extend(self.only_there(&committed)?);
             check_on_top(&plan, &deltas, &present)?;

@@ -82,7 +82,7 @@ fn put_reworded(view: &View<'_>, state: &mut Checkpoint, end: Option<ObjectId>) 
 pub fn walk_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result<Prepared> {
     let (turn, step) = done_here(view, name)?;
     let range = range_to(view, &turn, step.step)?;
-    Prepared::new(view, Op::Undo, &range, view.config().edits_or(edits)?, RefMoves::Stay)
+    Prepared::new(view, Op::Undo, &range, view.config().edits_or(edits)?, RefMoves::Stay { at: None })
 }
 
 /// Plans to go back to the state after a step.

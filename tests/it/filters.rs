@@ -274,6 +274,50 @@ const CONVERSIONS: [(&str, [&str; 3]); 7] = [
     ("an encoding", ["both text working-tree-encoding=UTF-16", "", ""]),
 ];
 
+/// By a switch of branches, or by the stash: `git status` is clean.
+#[test]
+fn what_git_has_written_anew_in_other_ends_is_as_a_turn_left_it() {
+    let kinds: [(&str, &str, &str); 4] = [
+        ("core.autocrlf true", "", "AGENT\\n"),
+        ("core.autocrlf input", "", "AGENT\\r\\n"),
+        ("core.autocrlf false", "*.txt text eol=crlf", "AGENT\\n"),
+        ("filter.f.clean 'sed s/foo/bar/'", "*.txt filter=f", "foo AGENT\\n"),
+    ];
+    for (setting, attributes, made) in kinds {
+        for (mode, undo) in
+            Mode::tried().into_iter().flat_map(|mode| ["undo", "undo --only=1"].map(|undo| (mode, undo)))
+        {
+            let repo = Sandbox::new();
+            repo.commit(".gitattributes", attributes);
+            repo.sh(&format!("git config {setting}; seq 9 >old.txt; git add old.txt 2>/dev/null; git commit -qm old; git stash -q 2>/dev/null || :"));
+            let before = repo.read("old.txt");
+            repo.turn(mode, &format!("printf '{made}' >new.txt; sed -i 's/^3/AGENT/' old.txt"));
+            repo.sh(match mode {
+                Mode::Commit => "git switch -qc other HEAD~1; git switch -q main",
+                Mode::Ghost => "git stash -qu; git stash pop -q",
+            });
+            let there = repo.read("new.txt");
+            assert_ne!(
+                there,
+                made.replace("\\n", "\n").replace("\\r", "\r").as_bytes(),
+                "{setting}: it is written anew"
+            );
+            let work = repo.git(["status", "--porcelain"]);
+            repo.oxundo(undo.split(' ')).success();
+            repo.assert_absent("new.txt", setting);
+            assert_eq!(repo.read("old.txt").len(), before.len(), "{setting}");
+            assert_eq!(repo.git(["status", "--porcelain"]), "", "{setting}");
+            repo.oxundo([if undo == "undo" { "redo" } else { "undo" }]).success();
+            assert_eq!(repo.git(["status", "--porcelain"]), work, "{setting}");
+            // Whatever somebody saves in it is theirs.
+            repo.sh("echo USER >>new.txt");
+            let error = repo.refuses(&undo.split(' ').collect::<Vec<_>>(), "conflict");
+            assert!(error["message"].as_str().is_some_and(|message| message.contains("new.txt")), "{error}");
+            repo.assert_sound();
+        }
+    }
+}
+
 #[test]
 fn what_the_user_saves_between_calls_is_theirs_in_a_file_that_git_converts() {
     let ways = CONVERSIONS.iter().flat_map(|way| [false, true].map(|is_staged| (way, is_staged)));

@@ -420,6 +420,26 @@ fn ghost_turns_need_no_permission_from_history() {
     });
 }
 
+/// The turn had put it away: as it comes back with undo, it is committed, and redo does not take it from that.
+#[test]
+fn what_the_user_has_committed_since_an_undo_stays_with_redo() {
+    for away in ["git stash -qu", "git checkout -q -- README.txt; rm new.txt", "git stash -qu; git stash drop -q"] {
+        let repo = Sandbox::new();
+        repo.sh("echo USER >>README.txt; echo USER >new.txt");
+        repo.turn(Mode::Ghost, &format!("{away}; echo ITS >its.txt"));
+        repo.undo();
+        repo.sh("git add -A; git commit -qm mine");
+        let committed = repo.state();
+        repo.redo();
+        assert_eq!(repo.git(["status", "--porcelain"]), "?? its.txt", "{away}");
+        repo.undo();
+        repo.state().assert_is(&committed, away);
+        repo.redo();
+        assert_eq!(repo.git(["status", "--porcelain"]), "?? its.txt", "{away}");
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn a_ghost_turn_that_is_rebased_with_the_turn_below_it_stays_the_last_one_done() {
     let repo = Sandbox::new();
@@ -938,6 +958,56 @@ fn a_branch_at_a_named_state_has_what_was_there_then() {
     repo.assert_file("c", "c\nmine\n", "the edit of then");
     assert_eq!(repo.sh("git log --format=%s -1; git symbolic-ref --short HEAD").lines().last(), Some("kept"));
     assert!(!repo.sh("cat README.txt").contains("more"));
+}
+
+/// It stays on its branch, and is neither staged nor uncommitted there; what is uncommitted goes along.
+#[test]
+fn a_branch_at_a_turn_has_nothing_of_what_was_committed_between_that_and_the_next_one() {
+    let commits = [
+        "echo OTHERS >>README.txt; git commit -qm others -- README.txt",
+        "echo OTHERS >new.txt; git add new.txt; git commit -qm others -- new.txt",
+        "git rm -q gone.txt; git commit -qm others -- gone.txt",
+        "git stash -qu 2>/dev/null; git switch -qc o HEAD~1; echo OTHERS >new.txt; git add new.txt; git commit -qm others
+         git switch -q main; git merge -q --no-edit o; git stash pop -q 2>/dev/null || :",
+    ];
+    for (mode, commits) in Mode::tried().into_iter().flat_map(|mode| commits.map(|commits| (mode, commits))) {
+        for (wanted, has_one) in [("1", true), ("2:before", true), ("0", false), ("1:before", false)] {
+            if mode == Mode::Ghost && !has_one {
+                // What was committed is in the middle of the way: as git has it, all that is uncommitted goes along, and is named.
+                continue;
+            }
+            let repo = Sandbox::new();
+            repo.sh("for f in gone one two mine; do echo $f >$f.txt; done; git add -A; git commit -qm files");
+            repo.commit("below.txt", "below\n");
+            repo.turn(mode, "echo ITS1 >>one.txt");
+            repo.sh(commits);
+            repo.turn(mode, "echo ITS2 >>two.txt; echo ITS2 >its.txt");
+            repo.sh("echo MINE >>mine.txt");
+            let before = repo.state();
+            let args = ["branch", "there", wanted];
+            repo.oxundo(args).success();
+            let is_others_there = wanted == "2:before";
+            let others = repo.sh("cat README.txt *.txt; git diff HEAD; git diff --cached");
+            assert_eq!(
+                others.contains("OTHERS"),
+                is_others_there && commits.contains("OTHERS"),
+                "{mode:?}: {commits}: {wanted}: {others}"
+            );
+            let texts = repo.sh("cat one.txt two.txt mine.txt; ls gone.txt its.txt 2>/dev/null || :");
+            assert_eq!(texts.contains("ITS1"), has_one, "{commits}: {wanted}");
+            assert!(texts.contains("MINE") && !texts.contains("ITS2"), "{commits}: {wanted}: {texts}");
+            let is_gone = is_others_there && commits.contains("rm");
+            assert_eq!(texts.contains("gone.txt"), !is_gone, "{commits}: {wanted}");
+            assert!(!texts.contains("its.txt"), "{commits}: {wanted}");
+            let left = repo.git(["status", "--porcelain"]);
+            let uncommitted = if mode == Mode::Ghost && has_one { " M mine.txt\n M one.txt" } else { " M mine.txt" };
+            assert_eq!(left, uncommitted, "{commits}: {wanted}");
+            repo.undo();
+            repo.state().assert_is(&before, "and goes back");
+            repo.redo();
+            repo.assert_sound();
+        }
+    }
 }
 
 #[test]

@@ -802,6 +802,43 @@ fn what_is_left_of_a_turn_whose_operation_is_given_up_or_ended_is_taken_out() {
     });
 }
 
+/// All that it committed is off the branch, and what it did not commit is here: the turn below waits until that has gone, too.
+#[test]
+fn what_a_turn_left_uncommitted_goes_before_the_turn_below_where_its_commits_are_taken_off() {
+    let commits = "echo ITS >b.txt; git commit -qam its";
+    for (mode, leaves, ends) in [
+        (Mode::Commit, "git rebase -q topic || :", "git rebase --abort"),
+        (Mode::Ghost, "git rebase -q topic || :", "git rebase --abort"),
+        (Mode::Ghost, commits, "git reset -q --keep HEAD~1"),
+        (Mode::Ghost, commits, "git reset -q --hard HEAD~1"),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("for f in a b c; do seq 9 >$f.txt; done; git add -A; git commit -qm base
+            git switch -qc topic; echo TOPIC >a.txt; git commit -qam t0
+            git switch -q main; echo m >a.txt; git commit -qam m");
+        let before = repo.printed();
+        repo.turn(mode, "echo BELOW >below.txt");
+        let below = repo.printed();
+        repo.turn(mode, &quietly(&format!("{leaves}; echo ITS >n.txt; [ -e .git/rebase-merge ] || echo ITS >>c.txt")));
+        repo.sh(&quietly(ends));
+        let ended = repo.printed();
+        let error = repo.refuses(&["undo"], "branch");
+        let [out, on] = [0, 1].map(|at| error["hints"][at].as_str().unwrap_or_default().to_owned());
+        assert!(out.contains("'oxundo undo --only 2'") && on.contains("'oxundo undo --to 0'"), "{ends}: {error}");
+        repo.oxundo(["undo", "--only", "2"]).success();
+        repo.printed().assert_is(&below, "all of the turn is gone");
+        repo.undo();
+        repo.printed().assert_is(&ended, "and comes back");
+        // What it left is whosever they take it for.
+        repo.oxundo(["undo", "--to", "0"]).success();
+        repo.assert_absent("below.txt", ends);
+        assert_eq!(repo.sh("cat n.txt"), "ITS", "{ends}");
+        repo.sh("rm n.txt; git checkout -q HEAD -- b.txt c.txt");
+        repo.printed().assert_is(&before, ends);
+        repo.assert_sound();
+    }
+}
+
 /// What the agent's merge or pick has left to the user, and they end in the middle of the turn.
 #[test]
 fn what_the_user_ends_of_a_calls_merge_within_the_turn_stays_as_they_put_it_together() {

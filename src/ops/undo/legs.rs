@@ -36,8 +36,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum RefMoves {
     /// They move as the turns moved them.
     Move,
-    /// They stay, and no commit leaves a branch.
-    Stay,
+    /// They stay, and no commit leaves a branch. The walk ends where this commit is checked out, where one is given: what is
+    /// committed between the last turn and that stays on its branch, too.
+    Stay {
+        /// The commit.
+        at: Option<ObjectId>,
+    },
 }
 
 /// One turn of a walk: the state that the walk enters it from, the state that it leaves it in, and the difference.

@@ -2,6 +2,7 @@
 
 pub mod alone;
 pub mod conflict;
+pub mod converted;
 pub mod leaving;
 pub mod legs;
 pub mod not_here;

@@ -1,14 +1,16 @@
 //! Where the files of a turn that moved no ref say otherwise than the timeline: the user has put its work aside or thrown it away with git,
 //! so that it is done and not here, or has brought it back, so that it is undone and here.
 
+use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::checkpoint::{Change, FileState};
+use crate::model::checkpoint::{Change, FileState, Kind};
 use crate::model::plan::Op;
 use crate::model::turn::Turn;
 use crate::ops::list::delta_of;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 
 /// Whether the files that a turn changed, which moved no ref, are all as they were at one of its ends.
@@ -38,6 +40,39 @@ fn is_one_back(view: &View<'_>, turn: &Turn) -> Result<bool> {
             && worktree.readable(path.as_bstr(), hash) == change.to
     };
     Ok(files.iter().any(is_back))
+}
+
+/// The turn whose commits the user has taken off, or that went from where HEAD is to be elsewhere: git has led back from there.
+pub fn taken_off(view: &View<'_>) -> Result<Option<u64>> {
+    if let Some(undone) = view.place()?.undone.first() {
+        return Ok(Some(*undone));
+    }
+    let Some((last, _)) = view.timeline.state.newest_done() else { return Ok(None) };
+    let turn = view.timeline.require_turn(last)?;
+    let has_left = turn.began_on == view.head.branch && turn.branch != view.head.branch;
+    let is_back = || Ok::<_, anyhow::Error>(view.timeline.node(last)?.from == view.head.commit);
+    Ok((has_left && is_back()?).then_some(last))
+}
+
+/// The files that a turn changed and did not commit, and that are here as it left them and uncommitted still, though HEAD has gone where
+/// the turn is not.
+pub fn left_behind(view: &View<'_>, turn: u64) -> Result<Vec<BString>> {
+    let mut left = Vec::new();
+    if !view.timeline.node(turn)?.moved() {
+        return Ok(left);
+    }
+    let (objects, worktree, hash) = (Objects::new(view.repo), Worktree::new(view.repo), view.repo.hash_kind());
+    let committed = |side| objects.head_tree(&view.timeline.checkpoint(turn, side)?.head);
+    let committed = objects.changed_paths(committed(Side::Before)?, committed(Side::After)?)?;
+    let now = objects.head_tree(&view.head)?;
+    for (path, change) in delta_of(&view.timeline, &view.timeline.require_turn(turn)?)?.files {
+        let is_here = || change.from != change.to && worktree.readable(path.as_bstr(), hash) == change.to;
+        let is_of = |file: Option<(Kind, ObjectId)>| file == change.to.map(|file| (file.kind, file.id));
+        if !committed.contains(&path) && is_here() && !is_of(objects.tree_file(now, path.as_bstr())?) {
+            left.push(path);
+        }
+    }
+    Ok(left)
 }
 
 /// What leads on where there is nothing to undo or redo.

@@ -12,13 +12,15 @@ use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, branc
 use crate::model::merge::Edits;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
-use crate::model::turn::CommitKind;
+use crate::model::turn::{CommitKind, Turn};
 use crate::ops::brought::Brought;
 use crate::ops::called::Renamed;
+use crate::ops::on_branch::gained;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
 use crate::ops::undo::conflict::{check_new_names, leading_on, under_new_names};
+use crate::ops::undo::converted::Converted;
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
 use crate::ops::undo::legs::{Leg, RefMoves, Reworded, Way, check_others};
 use crate::ops::undo::range::{TurnRange, nothing, passed};
@@ -63,8 +65,12 @@ impl Prepared {
     /// Plans the walk.
     pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
         let capture = view.present()?;
-        let Way { legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another, brought } =
+        let Way { mut legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another, brought } =
             Way::of(view, range, refs, &capture.checkpoint)?;
+        if let (RefMoves::Stay { at: Some(at) }, Some(last)) = (refs, legs.last()) {
+            let rest = rest_to(view, &last.goal, (range.turns[0].turn, at))?;
+            legs.extend(rest);
+        }
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
@@ -76,10 +82,13 @@ impl Prepared {
         match refs {
             RefMoves::Move => check_commits(view, op, range, &legs, now, &made_by_user(&reworded, &remade))?,
             // What is committed on this branch alone is no edit that goes along to another.
-            RefMoves::Stay if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) => {
+            RefMoves::Stay { .. } if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) => {
                 return Err(head_moved(range.turns[0].turn).into());
             }
-            RefMoves::Stay => deltas.iter_mut().for_each(TurnDelta::leave_refs),
+            RefMoves::Stay { .. } => deltas.iter_mut().for_each(TurnDelta::leave_refs),
+        }
+        if deltas.iter().all(|turn| turn.delta.head.is_none()) {
+            leave_committed_since(view, &mut deltas[range.back.min(legs.len())..], now)?;
         }
         let checkpoints = Checkpoints::new(view.repo);
         let mut edited = checkpoints.edited(&gaps, now, goal)?;
@@ -97,7 +106,8 @@ impl Prepared {
         }
         let left = left(view, op, &deltas, &present)?;
         let taken_out = taken_out(view, &legs, &present)?;
-        let present = Present { left, taken_out, edited, ..present };
+        let mut present = Present { left, taken_out, edited, ..present };
+        let converted = Converted::find(view, &capture, &deltas, &mut present)?;
         let oldest = range.turns[range.turns.len() - 1].turn;
         let plan = checkpoints.merging(|merge| plan(op, &deltas, &present, edits, merge));
         let plan = plan.map_err(|error| leading_on(view, error, now, (op, oldest)));
@@ -107,6 +117,7 @@ impl Prepared {
             _ => error,
         });
         let mut plan = plan.map_err(|error| to_another_line(op, range, error))?;
+        converted.put_into(&mut plan);
         if op == Op::Undo && edits != Edits::Overwrite {
             check_new_names(view, undone, now)?;
         }
@@ -151,6 +162,26 @@ impl Prepared {
         let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
         Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, brought, with_all, owned, stays })
     }
+}
+
+/// From a state to where git would lead it with another commit checked out. Refuses where the two overlap.
+fn rest_to(view: &View<'_>, start: &Checkpoint, (turn, at): (u64, ObjectId)) -> Result<Option<Leg>> {
+    let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
+    if !objects.has_commit(at) {
+        return Ok(None);
+    }
+    let trees = [objects.head_tree(&start.head)?, objects.commit_tree(at)?];
+    if trees[0] == trees[1] {
+        return Ok(None);
+    }
+    let (goal, unclear) = checkpoints.merging(|merge| gained(view, start, trees, merge))?;
+    if !unclear.is_empty() {
+        return Err(head_moved(turn).into());
+    }
+    let mut delta = TurnDelta { delta: checkpoints.delta(&Turn::default(), start, &goal)?, ..TurnDelta::default() };
+    delta.leave_refs();
+    delta.delta.aside.clear();
+    Ok(Some(Leg { start: start.clone(), goal, delta }))
 }
 
 /// Where a redo has to go back first, a branch that is put back to where a turn left it may lack what the next one begins on: all
@@ -245,6 +276,31 @@ fn forget_reached(returns: &mut ReturnState) {
     returns.branches.retain(|branch| branch.from != branch.to);
     returns.stash.take_if(|stash| stash.from == stash.to);
     returns.operation.take_if(|operation| operation.from == operation.to);
+}
+
+/// What a turn that moves no commit had put away of the user's uncommitted work, as by a stash, and they have committed since its undo:
+/// redo leaves it, as it would take it from what is committed.
+fn leave_committed_since(view: &View<'_>, forward: &mut [TurnDelta], now: &Checkpoint) -> Result<()> {
+    let objects = Objects::new(view.repo);
+    let committed = objects.head_tree(&now.head)?;
+    for TurnDelta { turn, delta, .. } in forward {
+        let Some(record) = view.timeline.find_turn(*turn)? else { continue };
+        let began = objects.head_tree(&view.timeline.checkpoint(record.turn, Side::Before)?.head)?;
+        let mut left = Vec::new();
+        for (path, change) in &delta.files {
+            let [is, was] = [committed, began].map(|tree| objects.tree_file(tree, path.as_bstr()));
+            let [from, to] = [change.from, change.to].map(|file| file.map(|file| (file.kind, file.id)));
+            let (is, was) = (is?, was?);
+            if from.is_some() && is == from && was != from && was == to {
+                left.push(path.clone());
+            }
+        }
+        for path in left {
+            delta.files.remove(&path);
+            delta.index.remove(&path);
+        }
+    }
+    Ok(())
 }
 
 /// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.

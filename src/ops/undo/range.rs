@@ -4,7 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
-use crate::model::bytes::{instead, shell_word};
+use crate::model::bytes::{first_in_quotes, instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, Head, shown_place};
 use crate::model::guard::{self, CommitOrigin, Leaving};
 use crate::model::place::{Place, way};
@@ -145,6 +145,9 @@ impl TurnRange {
     }
 
     fn steps(view: &View<'_>, op: Op, wanted: u64) -> Result<Self> {
+        if op == Op::Undo {
+            check_left_behind(view)?;
+        }
         let mut walk = LineWalk::from(view, op)?;
         while walk.whole < wanted || walk.goes_on()? {
             match walk.next()? {
@@ -408,6 +411,25 @@ fn has_own_commits(view: &View<'_>, turn: &Turn) -> Result<bool> {
     let above = objects.commits_between(&[to], head)?;
     let notes = Refs::new(view.repo).notes_on(&above)?;
     Ok(above.iter().zip(notes).any(|(commit, notes)| notes.iter().all(|note| note.commit != *commit)))
+}
+
+/// Refuses to go on below a turn that the user took off with git as long as there is what it did not commit: it would stay, as if it
+/// was the user's.
+fn check_left_behind(view: &View<'_>) -> Result<()> {
+    let Some(turn) = not_here::taken_off(view)? else { return Ok(()) };
+    let left = not_here::left_behind(view, turn)?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let files = first_in_quotes(&left.iter().collect::<Vec<_>>(), 3);
+    let message = format!("the commits of turn {turn} are off this branch, and {files} is here as it left it");
+    let mut refusal =
+        Refusal::new(Code::Branch, message).hint(format!("run 'oxundo undo --only {turn}' to take that out"));
+    if let Some(top) = view.place()?.top {
+        let goal = below(view, &view.timeline.require_turn(top)?).unwrap_or(0);
+        refusal = refusal.hint(format!("run 'oxundo undo --to {goal}' to leave it and undo turn {top}"));
+    }
+    Err(refusal.into())
 }
 
 /// The turn that undoing one leads to.

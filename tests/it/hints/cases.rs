@@ -316,6 +316,12 @@ pub(super) const CASES: &[Case] = &[
         "! test -e two && git show stash@{0}^3:two | grep mine",
     ),
     case(
+        "the commits of turn … are off this branch, and … is here as it left it",
+        "oxundo -q run --ghost -- sh -c 'echo 3 >three; git add three; git commit -qm three; echo 4 >four'; git reset -q --keep HEAD~1",
+        "oxundo undo",
+        "test -e two && ! test -e four",
+    ),
+    case(
         "commit … was on '…' before turn …, which brought it to …",
         "git switch -qc f HEAD~2; git switch -q -; own; git switch -q f; turn 'git merge -q main; echo 3 >three'; git switch -q main; git merge -q f",
         "oxundo undo",
