@@ -9,6 +9,7 @@
 
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
+use crate::git::worktree::Worktree;
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState};
 use crate::ops::view::View;
 use anyhow::Result;
@@ -29,14 +30,16 @@ impl RenamedSince {
         now: &Checkpoint,
         above: &[&Delta],
     ) -> Result<Self> {
-        let checkpoints = Checkpoints::new(view.repo);
+        let (checkpoints, worktree) = (Checkpoints::new(view.repo), Worktree::new(view.repo));
         let any_above = |path: &BString, is: fn(&Change<Option<FileState>>) -> bool| {
             above.iter().any(|delta| delta.files.get(path).is_some_and(is))
         };
         let mut gone = BTreeSet::new();
         for (path, _) in inverse.files.iter().filter(|(_, change)| change.from.is_some()) {
             let comes_back = any_above(path, |change| change.to.is_some());
-            if !comes_back && checkpoints.captured_file(now, path.as_bstr())?.is_none() {
+            // What is ignored by now is in no state, and there.
+            let is_there = || worktree.readable(path.as_bstr(), view.repo.hash_kind()).is_some();
+            if !comes_back && checkpoints.captured_file(now, path.as_bstr())?.is_none() && !is_there() {
                 gone.insert(path);
             }
         }

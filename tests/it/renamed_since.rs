@@ -202,3 +202,23 @@ fn a_path_is_the_one_that_the_file_has_or_had() {
         repo.assert_absent("src/b", "no second one");
     }
 }
+
+/// It is ignored from this turn on, and one that an earlier turn made is not any more.
+#[test]
+fn a_file_that_is_there_and_ignored_has_no_other_name() {
+    in_both_modes(|mode| {
+        let repo = Sandbox::new();
+        let before = repo.printed();
+        for number in 0..2 {
+            repo.turn(mode, &format!("rm -f .gitignore; echo hidden{number} >>.gitignore; echo h >hidden{number}"));
+        }
+        repo.sh("echo mine >mine.txt");
+        repo.oxundo(["undo", "--steps", "2"]).success();
+        repo.sh("rm mine.txt");
+        repo.printed().assert_is(&before, "both are undone");
+        repo.oxundo(["redo", "--steps", "2"]).success();
+        assert_eq!(repo.sh("cat hidden0 hidden1 .gitignore"), "h\nh\nhidden1");
+        repo.undo();
+        repo.assert_absent("hidden1", "the last one is undone");
+    });
+}
