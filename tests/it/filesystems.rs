@@ -1,6 +1,7 @@
 //! Repositories on file systems without hard links, without an executable bit, or where letters' case makes no other
 //! name.
 
+use crate::form::part;
 use crate::fuse::Mounted;
 use crate::sandbox::{Mode, Sandbox, check_all};
 
@@ -30,7 +31,7 @@ fn a_turn_is_undone_and_redone_to_the_byte_on_every_file_system() {
 fn what_only_changes_its_letters_comes_and_goes() {
     let Some(repo) = Mounted::new(&["any-case"]) else { return };
     repo.sh("mkdir dir; echo a >dir/a; echo notes >notes.txt; git add dir; git commit -qm dir");
-    for (mode, turn) in [
+    for (mode, turn) in part([
         (Mode::Commit, "git mv README.txt Readme.txt"),
         (Mode::Ghost, "git mv README.txt Readme.txt; echo more >>Readme.txt"),
         (Mode::Commit, "git mv README.txt Readme.txt; git commit -qm 'agent: other letters'"),
@@ -38,7 +39,7 @@ fn what_only_changes_its_letters_comes_and_goes() {
         (Mode::Ghost, "git mv dir/a dir/A; git mv dir x; git mv x Dir"),
         // A file that is committed is git's, which does not look at its letters.
         (Mode::Ghost, "mv notes.txt x; mv x Notes.txt"),
-    ] {
+    ]) {
         repo.there_and_back(mode, turn);
         repo.redo();
         if mode == Mode::Commit {
