@@ -196,11 +196,8 @@ fn only_left_of(view: &View<'_>, turn: &Turn) -> Result<Vec<OsString>> {
 
 /// Whether a turn that is not done has commits here, or what it did not commit.
 fn is_in_part(view: &View<'_>, turn: u64) -> Result<bool> {
-    let ended = view.timeline.find_turn(turn)?.filter(|turn| turn.ended_at.is_some());
-    if ended.map_or(Ok(false), |turn| has_any_here(view, &turn))? {
-        return Ok(true);
-    }
-    Ok(taken_off(view)? == Some(turn) && !left_behind(view, turn)?.is_empty())
+    let Some(turn) = view.timeline.find_turn(turn)?.filter(|turn| turn.ended_at.is_some()) else { return Ok(false) };
+    Ok(has_any_here(view, &turn)? || !only_left_of(view, &turn)?.is_empty())
 }
 
 /// The turn that these words mean; an error unless it is done on HEAD's branch.

@@ -2,10 +2,10 @@
 //! another, and it is no edit of the user's.
 
 use crate::git::checkpoint::Checkpoints;
+use crate::git::checkpoint::merge::hunks;
 use crate::model::checkpoint::{Checkpoint, FileState, Kind};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
-use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
 use std::ops::Range;
 
 impl Checkpoints<'_> {
@@ -35,13 +35,6 @@ impl Checkpoints<'_> {
         }
         if formatted.is_empty() { Ok(left) } else { self.with_files(&left, &formatted) }
     }
-}
-
-fn hunks(from: &[u8], to: &[u8]) -> Vec<Hunk> {
-    let input = InternedInput::new(from, to);
-    let mut diff = Diff::compute(Algorithm::Myers, &input);
-    diff.postprocess_lines(&input);
-    diff.hunks().collect()
 }
 
 fn range(lines: &Range<u32>) -> Range<usize> {

@@ -213,7 +213,7 @@ impl<'r> Checkpoints<'r> {
 }
 
 /// What makes one content of another.
-fn hunks(from: &[u8], to: &[u8]) -> Vec<Hunk> {
+pub(super) fn hunks(from: &[u8], to: &[u8]) -> Vec<Hunk> {
     let input = InternedInput::new(from, to);
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);
