@@ -1,7 +1,7 @@
 //! What a turn commits, what it leaves out, and what it records.
 
 use crate::sandbox::{Mode, Output, Sandbox, check_all};
-use crate::steps::hook;
+use crate::steps::{edit, hook, tick};
 use serde_json::{Value, json};
 
 fn with(files: &[(&str, &str)]) -> Sandbox {
@@ -525,6 +525,33 @@ fn what_a_hook_makes_of_the_turns_files_is_the_turns() {
         repo.redo();
         repo.state().assert_is(&after, "and redone");
     }
+}
+
+/// As with git's own commit of some files, it sees these alone: one that formats what is staged leaves the user's as it is.
+#[test]
+fn a_hook_sees_nothing_of_what_the_user_has_staged_beside_the_turn() {
+    let repo = with(&[("a.txt", "one\n"), ("mine.txt", "one\n"), ("gone.txt", "one\n")]);
+    repo.git(["config", "oxundo.verify", "true"]);
+    let script = "#!/bin/sh\nfor f in $(git diff --cached --name-only); do sed -i 's/  */ /g' $f; git add $f; echo $f >>../home/seen; done\n";
+    repo.write(".git/hooks/pre-commit", script);
+    repo.sh("chmod +x .git/hooks/pre-commit");
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "a.txt", "echo 'its   own' >>a.txt");
+    repo.sh("echo 'my   own' >>mine.txt; echo 'my   new' >new.txt; git add mine.txt new.txt; git rm -q gone.txt");
+    tick();
+    edit(&repo, 2, "a.txt", "echo 'its   more' >>a.txt");
+    let staged = || repo.sh("git diff --cached -- mine.txt new.txt gone.txt; cat mine.txt new.txt");
+    let before = staged();
+    hook(&repo, "s", "Stop", &json!({}));
+    assert_eq!(repo.sh("cat ../home/seen"), "a.txt");
+    assert_eq!(repo.git(["show", "--format=%s", "--name-only", "HEAD"]), "work of s\n\na.txt");
+    repo.assert_file("a.txt", "one\nits own\nits more\n", "the hook has run");
+    assert_eq!(staged(), before, "the user's is as it was");
+    repo.undo();
+    assert_eq!(staged(), before);
+    repo.redo();
+    assert_eq!(staged(), before);
+    repo.assert_sound();
 }
 
 // Records

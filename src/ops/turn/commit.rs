@@ -9,7 +9,7 @@ use crate::git::index::convert::Conversion;
 use crate::git::index::lock::IndexLock;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
-use crate::git::objects::tree::{entry_kind, entry_mode};
+use crate::git::objects::tree::{entry_kind, entry_mode, plain_entry};
 use crate::git::repo::Repo;
 use crate::git::scan::ignore::ignored_now;
 use crate::model::bytes::in_quotes;
@@ -188,7 +188,7 @@ pub fn auto_commit<'r>(
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     stage_as_captured(repo, &lock, checkpoint, &choice.stage)?;
     choice.stage_parts(repo, &lock, checkpoint)?;
-    let message = verified(locked, &lock, message, since, &choice.commit)?;
+    let message = verified(locked, &lock, message, since, (head_tree, &choice.commit))?;
     let checkpoint = &since.capture.checkpoint;
     let staged = lock.read()?;
     let tree = index.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
@@ -211,14 +211,39 @@ fn verified(
     lock: &IndexLock<'_>,
     message: String,
     since: &mut Since,
-    paths: &[BString],
+    (head_tree, paths): (ObjectId, &[BString]),
 ) -> Result<String> {
     if !view.config().verify()? {
         return Ok(message);
     }
+    let beside = staged_beside(view, lock, head_tree, (since.capture.checkpoint.index.tree, paths))?;
+    let led = |lead: fn(&IndexMove) -> IndexMove| match &beside[..] {
+        [] => Ok(()),
+        moves => lock.set(&moves.iter().map(lead).collect::<Vec<_>>(), |_| false),
+    };
+    led(IndexMove::clone)?;
     let ran = Index::new(view.repo).run_commit_hooks(lock, &message);
+    led(|it| IndexMove { path: it.path.clone(), from: it.to.clone(), to: it.from.clone() })?;
     since.look_again_at(view, paths)?;
     ran
+}
+
+/// What takes out of the index what somebody has staged beside what is committed: hooks see what they see in git's own commit of some
+/// files, and one that rewrites what is staged leaves the user's alone.
+fn staged_beside(
+    view: &View<'_>,
+    lock: &IndexLock<'_>,
+    head_tree: ObjectId,
+    (staged, committed): (ObjectId, &[BString]),
+) -> Result<Vec<IndexMove>> {
+    let (index, found, mut moves) = (Index::new(view.repo), lock.read()?, Vec::new());
+    for (path, change) in Objects::new(view.repo).tree_changes(head_tree, staged)? {
+        if !committed.contains(&path) {
+            let from = index.index_entries(&found, path.as_bstr())?;
+            moves.push(IndexMove { path, from, to: plain_entry(change.from, false) });
+        }
+    }
+    Ok(moves)
 }
 
 /// The auto-commit as it would be made if the turn ended now, but for filters, hooks and a signature; none where none
