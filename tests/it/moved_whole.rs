@@ -2,6 +2,8 @@
 //! since. What is in them then is not the turn's alone.
 
 use crate::sandbox::{Mode, Sandbox};
+use crate::steps::{hook, shell, tick};
+use serde_json::json;
 
 /// A turn, what somebody does before it is undone and while the shell has a file of the turn open as number 7, and behind that.
 const SAVES: [(&str, &str, &str); 8] = [
@@ -29,7 +31,7 @@ fn what_was_saved_in_what_is_moved_aside_does_not_expire() {
     let repo = Sandbox::new();
     for (number, (make, before, behind)) in SAVES.iter().enumerate() {
         repo.turn(Mode::BOTH[number % 2], make);
-        crate::steps::tick();
+        tick();
         repo.sh(&format!("{before}; oxundo undo --edits=overwrite -q; {behind}"));
         repo.sh("rm -rf dist app.log");
     }
@@ -231,5 +233,36 @@ mod traced {
             assert_eq!(repo.git(["rev-parse", "HEAD"]), head, "it was one undo: {said}");
         }
         assert!(told > 0, "some fail behind it: {points:?}");
+    }
+}
+
+/// Whoever made it, the call only brings it within reach: the turn's goes, and what was there before it stays.
+#[test]
+fn what_one_call_makes_whole_and_the_next_one_adds_to_the_index_goes_with_the_turn() {
+    for add in ["git add dist", "git add -A; git commit -qm its"] {
+        for mode in Mode::BOTH {
+            for (before, first, between, is_its) in [
+                (":", "mkdir dist; echo ITS >dist/f", ":", true),
+                ("mkdir dist; echo MINE >dist/f", "echo ITS >its.txt", ":", false),
+                (":", "echo ITS >its.txt", "mkdir dist; echo MINE >dist/f", false),
+            ] {
+                let repo = Sandbox::new();
+                repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+                repo.sh(before);
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                shell(&repo, 1, first);
+                tick();
+                repo.sh(between);
+                tick();
+                shell(&repo, 2, add);
+                hook(&repo, "s", "Stop", &json!({}));
+                let after = repo.state();
+                repo.undo();
+                assert_eq!(repo.exists("dist/f"), !is_its, "{mode:?}: {add}: {before}; {first}; {between}");
+                repo.redo();
+                repo.state().assert_is(&after, &format!("{mode:?}: {add}: {before}; {first}; {between}"));
+                repo.assert_sound();
+            }
+        }
     }
 }

@@ -492,9 +492,31 @@ fn all(
     let began = first_unknown(told);
     let is_older =
         |path: &&BString| began.is_some_and(|began| Worktree::new(view.repo).is_older(path.as_bstr(), began));
-    let older: Vec<&BString> = changed.keys().filter(is_older).collect();
+    let mut older: Vec<&BString> = changed.keys().filter(is_older).collect();
+    for at in (0..older.len()).rev().filter(|at| last.is_beyond(older[*at].as_bstr())).collect::<Vec<_>>() {
+        if is_beyond_by_calls(view, turn, older[at])? {
+            older.remove(at);
+        }
+    }
     let before = if older.is_empty() { None } else { Some(checkpoints.with_paths_of(last, &after, older)?) };
     Ok(Seen { before, after, is_named: false })
+}
+
+/// Whether it is the turn's calls that have made what is beyond the limits at a path, or in which it is: one that adds it to the index has
+/// only brought it within reach.
+fn is_beyond_by_calls(view: &View<'_>, turn: &Turn, path: &BString) -> Result<bool> {
+    let timeline = &view.timeline;
+    if states::after(timeline, turn, 0)?.is_beyond(path.as_bstr()) {
+        return Ok(false);
+    }
+    for step in timeline.steps_with_gaps(turn.turn)? {
+        let Some(found) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
+        let is_beyond = |state: &Checkpoint| state.is_beyond(path.as_bstr());
+        if is_beyond(&found) && !is_beyond(&states::after(timeline, turn, step.saturating_sub(1))?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Records a step. A call may have left something running, its own or one beside it.
