@@ -18,7 +18,7 @@ use crate::ops::turn::begin::begin_made;
 use crate::ops::turn::end::{Ending, drop_open, end_as_seen};
 use crate::ops::turn::meanwhile::warn_of_both;
 use crate::ops::turn::since::Since;
-use crate::ops::turn::skipped::{announce_whole, warn_of_changed, warn_of_overwritten};
+use crate::ops::turn::skipped::{announce_whole, warn_of_changed, warn_of_overwritten, warn_of_unignored};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
@@ -95,6 +95,7 @@ impl PlannedTurn {
         }
         warn_of_overwritten(view, turns.iter(), &self.plan);
         warn_of_changed(view, turns.iter(), &self.plan);
+        warn_of_unignored(view, turns.iter(), &self.plan, &self.capture.checkpoint);
     }
 
     /// Leaves out of what a turn has of the user's beside its own what does not go back as a whole: of a step, its lines go alone.

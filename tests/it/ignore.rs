@@ -258,3 +258,32 @@ fn a_file_that_is_only_listed_since_is_no_edit_of_the_users() {
         repo.assert_file("notes", "one\n", "it stays as it was");
     }
 }
+
+/// No state has it, whoever made it: the turn that ceased to ignore it says so as it ends, and so does undo.
+#[test]
+fn what_a_turn_no_longer_ignores_is_named_at_its_end_and_by_undo() {
+    for mode in Mode::BOTH {
+        let repo = Sandbox::new();
+        repo.sh("echo gen >.gitignore; git add .gitignore; git commit -qm rules; mkdir gen; echo MINE >gen/old");
+        let ended = repo.oxundo([
+            "run",
+            if mode == Mode::Ghost { "--ghost" } else { "--agent=sh" },
+            "--",
+            "sh",
+            "-c",
+            ": >.gitignore; echo ITS >gen/new; echo ITS >its.txt",
+        ]);
+        ended.warns("the turn no longer ignores 'gen/new', 'gen/old', which undo does not cover");
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        undone.warns("'gen/new', 'gen/old' stays as it is: it was ignored as turn 1 began");
+        assert_eq!(repo.sh("cat gen/old gen/new .gitignore"), "MINE\nITS\ngen");
+        assert!(!repo.exists("its.txt"));
+        let redone = repo.oxundo(["redo"]);
+        redone.success();
+        assert!(!redone.err().contains("ignored"), "{redone:?}");
+        // Of what was ignored by then, and is so still, nothing is said.
+        repo.turn(mode, "echo '*.o' >.gitignore; echo ITS >a.o");
+        repo.oxundo(["undo"]).success();
+    }
+}

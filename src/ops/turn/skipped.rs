@@ -1,10 +1,11 @@
 //! Warnings about what a turn does not capture or commit.
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::checkpoint::capture::Capture;
 use crate::git::scan::nested::own_part;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::identity::is_directory;
-use crate::model::bytes::{exact, in_quotes, quoted, sanitized, shown, size};
+use crate::model::bytes::{exact, first_in_quotes, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
 use crate::model::path::is_at_or_below;
 use crate::model::plan::Plan;
@@ -12,6 +13,7 @@ use crate::model::turn::Turn;
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 
 /// How many paths a sentence names.
@@ -103,12 +105,45 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
     for skipped in uncovered_changes(before, after).into_iter().filter(named) {
         view.warn(format!("the turn changed {}, which undo does not cover", in_quotes(skipped.path.as_bstr())));
     }
+    let now = || view.present().ok().map(|now| now.checkpoint);
+    if let Some(paths) = unignored(view, changed.files.keys(), after, now) {
+        view.warn(format!("the turn no longer ignores {paths}, which undo does not cover"));
+    }
     let older = turn.came.iter().filter(|(_, old)| old.is_none());
     for path in older.filter_map(|(path, _)| exact::decode(path)) {
         view.warn(format!(
             "{} was not made by the turn, which moved it there: undo leaves it",
             in_quotes(path.as_bstr())
         ));
+    }
+}
+
+/// Names what was ignored as a turn began and is not by now, as it changed such rules; if it has changed them: whatever has become of
+/// that, no state has it. `end` is the state after the turn, by the rules of its beginning.
+pub fn unignored<'p>(
+    view: &View<'_>,
+    mut changed: impl Iterator<Item = &'p BString>,
+    end: &Checkpoint,
+    now: impl FnOnce() -> Option<Checkpoint>,
+) -> Option<String> {
+    let is_of_rules = |path: &BString| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
+    let now = if changed.any(is_of_rules) { now()? } else { return None };
+    let (checkpoints, mut new) = (Checkpoints::new(view.repo), BTreeSet::new());
+    for (path, change) in checkpoints.file_changes(end, &now).ok()? {
+        new.extend((change.from.is_none() && change.to.is_some()).then_some(path));
+    }
+    let paths = checkpoints.left_out(end, new.iter()).ok()?;
+    (!paths.is_empty()).then(|| first_in_quotes(&paths.iter().collect::<Vec<_>>(), NAMED))
+}
+
+/// Warns of that where the turns are undone.
+pub fn warn_of_unignored<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan, now: &Checkpoint) {
+    for turn in turns {
+        let Ok(end) = view.timeline.checkpoint(turn.turn, Side::After) else { continue };
+        if let Some(paths) = unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone())) {
+            view.warn(format!("{paths} stays as it is: it was ignored as turn {} began", turn.turn));
+            return;
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::ops::side_effects::Foreseen;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{warn_of_both, warn_of_lost};
 use crate::ops::turn::pins::{lost_elsewhere, pin_by_hand, pin_displaced, refs_delta};
-use crate::ops::turn::skipped::{announce_whole, not_covered, warn_of_changed, warn_of_overwritten};
+use crate::ops::turn::skipped::{announce_whole, not_covered, warn_of_changed, warn_of_overwritten, warn_of_unignored};
 use crate::ops::turn::{in_progress, notes, unattended};
 use crate::ops::undo::legs::{RefMoves, Reworded, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -166,6 +166,7 @@ impl PlannedUndo {
         warn_of_both(view, back.iter(), self.plan());
         warn_of_overwritten(view, back.iter(), self.plan());
         warn_of_changed(view, back.iter(), self.plan());
+        warn_of_unignored(view, back.iter(), self.plan(), self.present());
         for turn in back {
             warn_of_lost_branches(view, turn, self.plan());
             warn_of_copies(view, turn);
