@@ -749,10 +749,12 @@ impl<'a> Revert<'a, '_> {
     /// Brings back the branches that the turns have deleted where nothing else has their commits by now: what they held may have come
     /// with a commit that is taken out, as by a squash or a rebase.
     fn only_there(&self, committed: &[Committed<'_>]) -> Result<Vec<BranchMove>> {
-        let (mut deleted, mut were) = (BTreeSet::new(), BTreeMap::new());
+        let (mut deleted, mut were) = (BTreeMap::new(), BTreeMap::new());
         // The oldest turn says last where a branch was.
         for (name, change) in committed.iter().flat_map(|it| &it.branches) {
-            deleted.extend(change.from.is_none().then_some(name));
+            if let (None, Some(tip)) = (change.from, change.to) {
+                deleted.entry(name).or_insert(tip);
+            }
             were.insert(name, change.to);
         }
         if deleted.is_empty() {
@@ -760,16 +762,30 @@ impl<'a> Revert<'a, '_> {
         }
         let (objects, refs) = (Objects::new(self.view.repo), Refs::new(self.view.repo));
         let branches = refs.branches()?;
-        let tips = branches.values().copied().chain(self.view.head.commit).chain(refs.tips_beside()?);
+        let tips: Vec<ObjectId> =
+            branches.values().copied().chain(self.view.head.commit).chain(refs.tips_beside()?).collect();
+        let is_agents = |id: &ObjectId| {
+            let mut commits = committed.iter().flat_map(|it| &it.turn.commits);
+            commits.any(|commit| commit.id == *id && commit.kind == CommitKind::Agent)
+        };
+        for (name, tip) in deleted.iter().filter(|(_, tip)| objects.has_commit(**tip)) {
+            let was = were[*name].filter(|was| objects.has_commit(*was));
+            let hidden: Vec<ObjectId> = tips.iter().copied().chain(was).collect();
+            if !objects.commits_between(&hidden, *tip)?.iter().all(is_agents) && were[*name] != Some(*tip) {
+                let shown = short_branch(name);
+                self.view.warn(format!("'{shown}' comes back as it was when it was deleted: it has commits of yours"));
+                were.insert(*name, Some(*tip));
+            }
+        }
         let is_free = |name: &str| {
             let is_in = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
             !branches.keys().any(|other| other == name || is_in(name, other) || is_in(other, name))
         };
-        let were = were.into_iter().filter(|(name, _)| deleted.contains(name));
+        let were = were.into_iter().filter(|(name, _)| deleted.contains_key(name));
         let were = were.filter_map(|(name, id)| Some((name, id.filter(|id| objects.has_commit(*id))?)));
         let lost: Vec<(&String, ObjectId)> = were.collect();
         let ids: Vec<ObjectId> = lost.iter().map(|(_, id)| *id).collect();
-        let held = objects.reachable_from(&tips.collect::<Vec<_>>(), &ids)?;
+        let held = objects.reachable_from(&tips, &ids)?;
         let mut back = Vec::new();
         for (name, id) in lost.into_iter().filter(|(_, id)| !held.contains(id)) {
             if is_free(name) {

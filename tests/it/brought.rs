@@ -190,6 +190,31 @@ fn the_users_branch_that_a_turn_took_into_its_own_commit_comes_back_with_the_tur
     });
 }
 
+/// However many turns of it are taken out: nothing else has what the user had uncommitted there.
+#[test]
+fn a_branch_with_the_users_work_comes_back_as_it_was_deleted_with_several_turns_taken_out() {
+    for begun in [":", "echo USER0 >zero; git add zero; git commit -qm zero"] {
+        for makes in [["git switch -qc topic", begun], [begun, "git switch -qc topic"]] {
+            let repo = Sandbox::new();
+            repo.sh(&makes.join("; "));
+            repo.agent("echo AGENT1 >one");
+            repo.sh("echo USER1 >users");
+            repo.agent(
+                "git switch -q main; git merge -q --squash topic; git commit -qm squashed; git branch -qD topic",
+            );
+            let before = repo.state();
+            let done = repo.oxundo(["undo", "--revert", "2"]);
+            done.success();
+            assert!(!repo.exists("one") && !repo.exists("users"), "both are out of main");
+            assert_eq!(repo.sh("git show topic:users"), "USER1", "{done:?}");
+            done.warns("'topic' comes back as it was when it was deleted: it has commits of yours");
+            repo.redo();
+            repo.state().assert_is(&before, "brought back");
+            repo.assert_sound();
+        }
+    }
+}
+
 /// What others have of it by now they have without it.
 #[test]
 fn a_branch_that_was_made_again_goes_with_redo_though_it_is_published() {
