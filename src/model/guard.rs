@@ -37,6 +37,8 @@ pub enum CommitOrigin {
     Elsewhere(u64, String),
     /// A turn of this worktree made it.
     OfWorktree(u64, String),
+    /// A turn made it, of which commits above it are off the branch.
+    PartOf(u64),
     /// HEAD is on it: the user's work from before this turn, which was left committed when that was undone.
     Kept(u64),
     /// Nobody recorded it.
@@ -81,6 +83,9 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
             let worktree = sanitized(&shown_name(worktree));
             format!("commit {} was made by turn {turn} of the worktree '{worktree}'", named(first))
         }
+        CommitOrigin::PartOf(turn) => {
+            format!("commit {} is what is left here of the commits of turn {turn}", named(first))
+        }
         CommitOrigin::Kept(turn) => {
             format!("commit {} has your work from before turn {turn}, which is undone", named(first))
         }
@@ -95,6 +100,11 @@ pub fn check(op: Op, name: &str, leaving: &[Leaving]) -> Result<(), Refusal> {
         }
         CommitOrigin::Kept(_) => {
             "run 'git reset -q --soft HEAD~1' to have that uncommitted again, then the same command again".to_owned()
+        }
+        CommitOrigin::PartOf(turn) => {
+            return Err(Refusal::new(Code::Foreign, message)
+                .hint(format!("run 'oxundo undo --only {turn}' to take that out by a commit on top"))
+                .commits(ids(leaving, foreign)));
         }
         CommitOrigin::OfWorktree(..) => {
             let id = first.id.to_hex_with_len(10);

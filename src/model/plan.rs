@@ -370,6 +370,9 @@ pub struct ReturnState {
     /// What git was in the middle of, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Change<Operation>>,
+    /// HEAD's commit, where somebody has committed beside a turn that moved no ref.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub head: Option<ObjectId>,
 }
 
 impl ReturnState {
@@ -382,6 +385,7 @@ impl ReturnState {
             && self.branches.is_empty()
             && self.stash.is_none()
             && self.operation.is_none()
+            && self.head.is_none()
     }
 
     /// What is remembered of a branch.

@@ -123,8 +123,21 @@ pub struct TurnDelta {
     pub returns: ReturnState,
     /// What git was in the middle of where the walk comes from.
     pub within: Operation,
+    /// What has been committed since of what it changed, and it moved no ref.
+    pub since: Since,
     /// What leads on where the walk comes as far as this turn and not over it; none where it begins here.
     pub short_of: Option<String>,
+}
+
+/// What HEAD had as a turn was made, or, of files, as it was undone, and has where the walk comes to it.
+#[derive(Clone, Debug, Default)]
+pub struct Since {
+    /// Where HEAD is, if that has other files than where the turn was made.
+    pub head: Option<ObjectId>,
+    /// Of files that redo leads on.
+    pub files: BTreeMap<BString, Change<Option<FileState>>>,
+    /// Of index entries.
+    pub entries: BTreeMap<BString, Change<Vec<IndexEntry>>>,
 }
 
 impl TurnDelta {
@@ -278,7 +291,8 @@ impl Planner<'_, '_> {
 
     /// Walks over one turn; gives what the way back needs to know.
     fn turn(&mut self, turn: &TurnDelta) -> Result<ReturnState> {
-        let mut way_back = ReturnState { overwritten: self.edits == Edits::Overwrite, ..ReturnState::default() };
+        let (overwritten, head) = (self.edits == Edits::Overwrite, turn.since.head);
+        let mut way_back = ReturnState { overwritten, head, ..ReturnState::default() };
         // The way back from overwritten edits restores edits: they need no record.
         let forget = turn.returns.overwritten && self.edits != Edits::Overwrite;
         self.operation(turn, &mut way_back);
@@ -286,7 +300,10 @@ impl Planner<'_, '_> {
         for (path, change) in &turn.delta.index {
             let remembered = turn.returns.entries(path);
             let now = self.entries_at(path);
-            let next = self.entries(path, &now, change, turn)?;
+            let next = match self.entries_since(path, &now, remembered.as_ref().unwrap_or(change), turn)? {
+                Some(next) => next,
+                None => self.entries(path, &now, change, turn)?,
+            };
             if (&now, &next) != (&change.from, &change.to) && !(forget && remembered.is_some()) {
                 way_back.index.push(IndexMove { path: path.clone(), from: next.clone(), to: now });
             }
@@ -409,7 +426,10 @@ impl Planner<'_, '_> {
                 None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
                 None if self.is_over(path, now, remembered.as_ref(), turn) => now,
                 None if self.is_reached(path, now, change, remembered.as_ref()) => now,
-                None => self.file(path, now, change, remembered.as_ref())?,
+                None => match self.file_since(path, now, remembered.as_ref().unwrap_or(change), turn)? {
+                    Some(led) => led.to,
+                    None => self.file(path, now, change, remembered.as_ref())?,
+                },
             };
             let is_as_ever =
                 (now, next) == (change.from, change.to) || self.is_back(now, change, remembered.as_ref(), turn);
@@ -627,14 +647,48 @@ impl Planner<'_, '_> {
         if self.edits == Edits::Refuse {
             return Ok(self.overlap(path, now, Cause::Edited));
         }
-        Ok(match merge::file(now, remembered.unwrap_or(change)) {
-            Verdict::Becomes(next) => next,
-            Verdict::Overlap(cause) => self.overlap(path, now, cause),
-            Verdict::Merge(next, blobs) => match (self.merge)(path.as_bstr(), blobs)? {
-                Merged::Clean(id) => next.map(|next| FileState { id, ..next }),
-                Merged::Overlap(cause) => self.overlap(path, now, cause),
-            },
+        Ok(match self.merged_file(path, now, remembered.unwrap_or(change))? {
+            Ok(next) => next,
+            Err(cause) => self.overlap(path, now, cause),
         })
+    }
+
+    /// How a file is led where something of it has been committed since the turn was undone: redo leaves that, though the turn had put it
+    /// away. None where that cannot be told, or nothing has.
+    fn file_since(
+        &mut self,
+        path: &BString,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+        turn: &TurnDelta,
+    ) -> Result<Option<Change<Option<FileState>>>> {
+        let Some(since) = turn.since.files.get(path) else { return Ok(None) };
+        if let Ok(to) = self.merged_file(path, change.to, since)? {
+            if now == change.from {
+                return Ok(Some(Change::new(now, to)));
+            }
+            if let Ok(from) = self.merged_file(path, change.from, since)?
+                && let Ok(next) = self.merged_file(path, now, &Change::new(from, to))?
+            {
+                return Ok(Some(Change::new(now, next)));
+            }
+        }
+        Ok((now == since.to && change.to == since.from).then_some(Change::new(now, now)))
+    }
+
+    /// What is staged becomes where all of it has been committed since: as it is, where the walk changes nothing beside that, or it cannot
+    /// be told.
+    fn entries_since(
+        &mut self,
+        path: &BString,
+        now: &Vec<IndexEntry>,
+        change: &Change<Vec<IndexEntry>>,
+        turn: &TurnDelta,
+    ) -> Result<Option<Vec<IndexEntry>>> {
+        let Some(since) = turn.since.entries.get(path).filter(|since| since.to == *now) else { return Ok(None) };
+        let ends = [self.merged_entries(path, &change.from, since)?, self.merged_entries(path, &change.to, since)?];
+        let [Some(from), Some(to)] = ends else { return Ok(Some(now.clone())) };
+        Ok(Some(self.merged_entries(path, now, &Change::new(from, to))?.unwrap_or_else(|| now.clone())))
     }
 
     /// Whether somebody has given up the conflict that the turn left in a file, so that one of its sides is all that there is.
@@ -805,6 +859,22 @@ impl Planner<'_, '_> {
         })
     }
 
+    fn merged_file(
+        &mut self,
+        path: &BString,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+    ) -> Result<Result<Option<FileState>, Cause>> {
+        Ok(match merge::file(now, change) {
+            Verdict::Becomes(next) => Ok(next),
+            Verdict::Overlap(cause) => Err(cause),
+            Verdict::Merge(next, blobs) => match (self.merge)(path.as_bstr(), blobs)? {
+                Merged::Clean(id) => Ok(next.map(|next| FileState { id, ..next })),
+                Merged::Overlap(cause) => Err(cause),
+            },
+        })
+    }
+
     /// Notes an overlap: the path stays as it is.
     fn overlap<T>(&mut self, path: &BString, now: T, cause: Cause) -> T {
         self.note(path, cause);
@@ -906,12 +976,8 @@ impl Planner<'_, '_> {
         let behind = behind.filter(|above| !self.goes(above) && !self.is_taken_away(above, turn, true)).cloned();
         let is_absent = kept.is_none() && turn.returns.was_absent(path.as_bstr());
         match kept {
-            _ if !is_free
-                && is_absent
-                && (self.present.repositories.contains(path) || self.present.tracked.contains(path)) =>
-            {
-                return false;
-            }
+            // The walk before left it where it was.
+            _ if !is_free && is_absent => return false,
             _ if !is_free => self.note(path, Cause::InTheWay),
             Some(_) if behind.is_some() => behind.iter().for_each(|above| self.note(above, Cause::InTheWay)),
             Some(thing) => self.aside.put(thing, Place::Store(back.store.clone()), Place::Path(path.clone())),

@@ -22,9 +22,10 @@ use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::alone::left_behind;
+use crate::ops::undo::committed::head_moved;
 use crate::ops::undo::leaving::brings_published;
 use crate::ops::undo::legs::RefMoves;
-use crate::ops::undo::prepare::{Prepared, head_moved};
+use crate::ops::undo::prepare::Prepared;
 use crate::ops::undo::range::{TurnRange, below, is_done};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
@@ -256,7 +257,7 @@ fn walk_to(view: &View<'_>, turn: u64, goal: &Checkpoint, edits: Option<Edits>) 
         return at_the_top(view, turn);
     }
     let edits = view.config().edits_or(edits)?;
-    Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay { at: goal.head.commit })?))
+    Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay { at: Some(goal) })?))
 }
 
 fn as_branch(walk: Prepared) -> (Plan, Capture) {

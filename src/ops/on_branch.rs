@@ -407,13 +407,25 @@ pub fn gained(
     [from, to]: [ObjectId; 2],
     merge: &mut Merge<'_>,
 ) -> Result<(Checkpoint, Vec<BString>)> {
+    merged_into(view, state, from, [to; 2], merge)
+}
+
+/// A state with what has led from one tree to another in the worktree, and to this one in the index; and the paths of which it cannot
+/// be told.
+pub fn merged_into(
+    view: &View<'_>,
+    state: &Checkpoint,
+    from: ObjectId,
+    [in_worktree, in_index]: [ObjectId; 2],
+    merge: &mut Merge<'_>,
+) -> Result<(Checkpoint, Vec<BString>)> {
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
     let mut overlaps = BTreeMap::new();
-    let worktree = checkpoints.merge_trees(state.worktree, from, to, &mut overlaps, merge)?;
+    let worktree = checkpoints.merge_trees(state.worktree, from, in_worktree, &mut overlaps, merge)?;
     // A submodule is in no worktree's tree, but in the index.
-    let changes = objects.tree_changes(from, to)?;
+    let changes = objects.tree_changes(from, in_worktree)?;
     overlaps.retain(|path, _| changes.get(path).is_none_or(is_of_files));
-    let index = checkpoints.merge_trees(state.index.tree, from, to, &mut overlaps, merge)?;
+    let index = checkpoints.merge_trees(state.index.tree, from, in_index, &mut overlaps, merge)?;
     let mut written = objects.tree_changes(state.worktree, worktree)?;
     written.retain(|_, change| is_of_files(change));
     let goal = Checkpoint { worktree, ..state.clone() };

@@ -38,11 +38,11 @@ use crate::ops::taken::Taken;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::turn::{goal_with_dirty_commit, in_progress};
-use crate::ops::undo::conflict::{beside_later, leading_on};
+use crate::ops::undo::committed::leave_committed;
+use crate::ops::undo::conflict::beside_later;
 use crate::ops::undo::converted::Converted;
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::not_here::{left_behind, taken_off};
-use crate::ops::undo::prepare::leave_committed;
 use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
 use crate::ops::undo::staged;
 use crate::ops::view::View;
@@ -844,29 +844,8 @@ impl<'a> Revert<'a, '_> {
         if which.later_stay() {
             refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
         }
-        let timeline = &self.view.timeline;
-        let oldest = self.turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
-        let (mut at, mut newest) = (self.view.top().ok().flatten(), None);
-        while let Some(number) = at.filter(|number| *number > oldest) {
-            let Ok(turn) = timeline.require_turn(number) else { break };
-            let files = timeline.turn_files(number).unwrap_or_default();
-            let is_taken = self.turns.iter().any(|taken| taken.turn == number);
-            let is_shared = |path: &&BString| files.iter().any(|file| file.path == quoted(path.as_bstr()));
-            let shared: Vec<_> = refusal.paths.iter().filter(is_shared).filter(|_| !is_taken).collect();
-            if let [first, others @ ..] = &shared[..] {
-                newest = newest.or(Some(number));
-                let (label, path) = (sanitized(&turn.label()), in_quotes(first.as_bstr()));
-                let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-                refusal.message.push_str(&format!("; turn {number} ({label}) changed {path}{more} too"));
-            }
-            at = turn.previous;
-        }
         refusal.hints.splice(..0, self.reverting_copy().ok().flatten());
-        let now = &self.capture.checkpoint;
-        match newest {
-            Some(newest) => beside_later(self.view, refusal, now, (oldest, newest)).into(),
-            None => leading_on(self.view, refusal.into(), now, (Op::Undo, oldest)),
-        }
+        beside_later(self.view, refusal, &self.capture.checkpoint, self.turns)
     }
 }
 

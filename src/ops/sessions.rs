@@ -19,6 +19,7 @@ use crate::ops::switching;
 use crate::ops::taken::would_change;
 use crate::ops::turn::meanwhile;
 use crate::ops::turn::unattended::told_of_taken;
+use crate::ops::undo::conflict::beside_later;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -95,12 +96,23 @@ fn beside(view: &View<'_>, error: anyhow::Error, (turn, steps): (&Turn, &[Step])
         let path = refusal.paths.iter().find(|path| files.iter().any(|file| file.path == quoted(path.as_bstr())))?;
         Some((path.clone(), step.session.clone()?))
     });
-    let Some((path, other)) = found.filter(|_| refusal.code == Code::Conflict) else { return refusal.into() };
+    let Some((path, other)) = found.filter(|_| refusal.code == Code::Conflict) else {
+        return beside_later_turns(view, refusal, turn).unwrap_or_else(|error| error);
+    };
     let message = format!("{} has what session '{}' wrote beside it", in_quotes(path.as_bstr()), sanitized(&other));
     Refusal::new(Code::Conflict, message)
         .hint(format!("run 'oxundo undo --only {}' to take out what all sessions did in the turn", turn.turn))
         .paths(refusal.paths)
         .into()
+}
+
+/// The same where it is what the user did, or a later turn. Nothing is overwritten: that stays.
+fn beside_later_turns(view: &View<'_>, mut refusal: Refusal, turn: &Turn) -> Result<anyhow::Error> {
+    if refusal.code != Code::Conflict {
+        return Ok(refusal.into());
+    }
+    refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
+    Ok(beside_later(view, refusal, &view.present()?.checkpoint, std::slice::from_ref(turn)))
 }
 
 /// The last turn done in which a session took part.

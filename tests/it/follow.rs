@@ -440,6 +440,72 @@ fn what_the_user_has_committed_since_an_undo_stays_with_redo() {
     }
 }
 
+/// Whatever the turn did to what the user had uncommitted: once that is committed, no walk stages its removal or takes it out.
+#[test]
+fn what_the_user_has_committed_of_their_own_is_taken_out_by_no_walk() {
+    let turns = [
+        "git add README.txt",
+        "git reset -q",
+        "git stash -q; git stash pop -q",
+        "git stash -q; git stash pop -q --index",
+        "git stash -q",
+        "git checkout -q HEAD -- README.txt",
+        "sed -i '1s/.*/AGENT/' README.txt; git add README.txt",
+    ];
+    let owns = ["echo USERA >>README.txt", "echo USERA >>README.txt; git add README.txt; echo USERW >>README.txt"];
+    let commits = [
+        "git add README.txt; git commit -qm u",
+        "git commit -qam u",
+        "git commit -qm u 2>/dev/null || git commit -qam u",
+    ];
+    let stories =
+        turns.iter().flat_map(|turn| owns.iter().flat_map(move |own| commits.map(|commit| (*turn, *own, commit))));
+    let stories = stories.flat_map(|story| [true, false].map(|after_undo| (story, after_undo)));
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |((turn, own, commit), after_undo)| {
+        let repo = Sandbox::new();
+        repo.sh("for n in 1 2 3 4 5 6 7 8 9; do echo $n; done >README.txt; git commit -qam nine");
+        repo.sh(own);
+        repo.turn(Mode::Ghost, &format!("{turn}; echo AGENT >>its.txt"));
+        if *after_undo {
+            repo.undo();
+        }
+        repo.sh(&format!("({commit}) || :"));
+        let committed = repo.git(["show", "HEAD:README.txt"]);
+        let users =
+            |text: &str| text.lines().filter(|line| line.starts_with("USER")).map(str::to_owned).collect::<Vec<_>>();
+        let mut walks = if *after_undo { ["redo", "undo", "redo"] } else { ["undo", "redo", "undo"] }.into_iter();
+        for walk in walks.by_ref() {
+            repo.oxundo([walk]).success();
+            let staged = repo.git(["diff", "--cached", "-U0"]);
+            assert!(!staged.contains("\n-USER"), "{walk} stages the removal of what is committed: {staged}");
+            let there = repo.sh("cat README.txt");
+            for line in users(&committed) {
+                assert!(there.contains(&line), "{walk} has taken out {line}: {there}");
+            }
+        }
+        repo.assert_sound();
+    });
+}
+
+/// What a redo left, as it was committed, is none of what the next undo brings back.
+#[test]
+fn what_a_redo_left_as_it_was_is_left_by_undo() {
+    for (since, there) in [("echo USER3 >>README.txt", "USER1 USER3 "), ("sed -i /USER1/d README.txt", "")] {
+        let repo = Sandbox::new();
+        repo.sh("echo USER1 >>README.txt");
+        repo.turn(Mode::Ghost, "git checkout -q README.txt; echo ITS >its.txt");
+        repo.undo();
+        repo.sh(&format!("git commit -qam own; {since}"));
+        let before = repo.state();
+        for _ in 0..2 {
+            repo.redo();
+            assert_eq!(repo.sh("grep USER README.txt | tr '\\n' ' ' || :"), there, "{since}");
+            repo.undo();
+            repo.state().assert_is(&before, since);
+        }
+    }
+}
+
 #[test]
 fn a_ghost_turn_that_is_rebased_with_the_turn_below_it_stays_the_last_one_done() {
     let repo = Sandbox::new();
@@ -972,10 +1038,6 @@ fn a_branch_at_a_turn_has_nothing_of_what_was_committed_between_that_and_the_nex
     ];
     for (mode, commits) in Mode::tried().into_iter().flat_map(|mode| commits.map(|commits| (mode, commits))) {
         for (wanted, has_one) in [("1", true), ("2:before", true), ("0", false), ("1:before", false)] {
-            if mode == Mode::Ghost && !has_one {
-                // What was committed is in the middle of the way: as git has it, all that is uncommitted goes along, and is named.
-                continue;
-            }
             let repo = Sandbox::new();
             repo.sh("for f in gone one two mine; do echo $f >$f.txt; done; git add -A; git commit -qm files");
             repo.commit("below.txt", "below\n");
@@ -1008,6 +1070,41 @@ fn a_branch_at_a_turn_has_nothing_of_what_was_committed_between_that_and_the_nex
             repo.assert_sound();
         }
     }
+}
+
+/// Whatever has been committed of the turns below: none of the last one's work goes along, and what was uncommitted then is so.
+#[test]
+fn a_branch_at_any_turn_has_nothing_of_the_turns_above_it() {
+    let commits = [
+        "git add -A; git commit -qm own",
+        "git add a.txt; git commit -qm own",
+        ":",
+        "git commit -qm own --allow-empty",
+    ];
+    let stories = commits.into_iter().flat_map(|first| commits.map(|second| [first, second, ":"]));
+    let stories =
+        stories.chain([[":", ":", "git add -A; git commit -qm own"], [":", ":", "git add a.txt; git commit -qm own"]]);
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |commits| {
+        let repo = Sandbox::new();
+        repo.sh("for f in a b c; do seq 9 >$f.txt; done; git add -A; git commit -qm files");
+        let mut states = vec![repo.sh("cat *.txt; git ls-files -o")];
+        for (n, commit) in (1..).zip(commits) {
+            repo.turn(
+                Mode::Ghost,
+                &format!("sed -i s/{n}/ITS{n}/ a.txt; echo ITS{n} >>b.txt; echo ITS{n} >new{n}.txt"),
+            );
+            states.push(repo.sh("cat *.txt"));
+            repo.sh(commit);
+        }
+        let before = repo.state();
+        for (turn, state) in states.iter().enumerate() {
+            repo.oxundo(["branch", "there", &turn.to_string()]).success();
+            assert_eq!(repo.sh("cat *.txt"), *state, "the files of turn {turn}");
+            repo.undo();
+            repo.state().assert_is(&before, "and goes back");
+        }
+        repo.assert_sound();
+    });
 }
 
 #[test]

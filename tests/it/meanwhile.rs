@@ -83,6 +83,65 @@ fn what_the_user_saves_and_stages_between_calls_is_in_no_commit_of_the_agents() 
     repo.assert_sound();
 }
 
+/// It is neither what the turn left, nor in the way of undoing the one below.
+#[test]
+fn what_the_user_saves_between_calls_is_passed_by_undo_after_undo() {
+    for mode in Mode::BOTH {
+        for mine in [
+            "echo mine >>late.txt",
+            "echo mine >new.txt",
+            "echo '*.o' >.gitignore",
+            "echo mine >>staged.txt; git add staged.txt",
+        ] {
+            let repo = begun(mode, "true");
+            edit(&repo, 1, "a.txt", "echo its >>a.txt");
+            ends(&repo);
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt");
+            user(&repo, mine);
+            edit(&repo, 3, "both.txt", "sed -i s/5/its/ both.txt");
+            ends(&repo);
+            let after = repo.state();
+            repo.undo();
+            repo.undo();
+            repo.assert_file("a.txt", "a\n", "the first is undone");
+            repo.assert_file("both.txt", LINES, "and the second");
+            let status = repo.git(["status", "--porcelain", "-uall"]);
+            assert_eq!(status.lines().count(), 1, "{mode:?}: the user's alone is left: {status}");
+            repo.redo();
+            repo.redo();
+            repo.state().assert_is(&after, mine);
+        }
+    }
+}
+
+/// What is uncommitted of a file that an earlier turn made is to be put away before undo deletes that.
+#[test]
+fn the_hint_of_an_undo_over_what_the_user_edits_beside_a_later_turn_puts_that_away() {
+    for (mode, args) in Mode::BOTH
+        .into_iter()
+        .flat_map(|mode| [&["undo", "--to", "0"][..], &["undo", "--only", "1"]].map(|args| (mode, args)))
+    {
+        let repo = begun(mode, "true");
+        shell(&repo, 1, "echo its >new.txt");
+        ends(&repo);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        edit(&repo, 2, "both.txt", "sed -i s/1/its/ both.txt");
+        user(&repo, "echo mine >>new.txt");
+        ends(&repo);
+        let error = repo.refuses(args, "conflict");
+        let hints: Vec<_> = error["hints"].as_array().expect("hints").iter().filter_map(|hint| hint.as_str()).collect();
+        let line = hints.iter().find_map(|hint| Some(hint.split_once("run 'git stash")?.1.split_once('\'')?.0));
+        let line = line.unwrap_or_else(|| panic!("{mode:?}, {args:?}: {hints:?}"));
+        repo.sh(&format!("git stash{line}"));
+        let done = repo.oxundo(args);
+        assert!(done.code == 0 || done.err().contains("taken out already"), "{mode:?}, {args:?}: {done:?}");
+        assert!(!repo.exists("new.txt"), "{mode:?}, {args:?}");
+        let kept = repo.sh("git show stash@{0}:new.txt 2>/dev/null || git show stash@{0}^3:new.txt");
+        assert!(kept.contains("mine"), "{mode:?}, {args:?}: {kept}");
+    }
+}
+
 #[test]
 fn a_commit_of_the_users_between_calls_is_the_users_and_undo_leads_to_it() {
     for mode in Mode::tried() {

@@ -335,7 +335,6 @@ fn what_the_user_has_begun_is_not_torn_and_the_hints_lead_on() {
             // A file that it has staged, or left unmerged.
             ("sed -i s/1/one/ c.txt", "git commit -qam taken; git merge -q side || :"),
             ("echo agent >a.txt", "git commit -qam taken; git merge -q side || :"),
-            ("echo agent >agents.txt; git add agents.txt", "git commit -qm taken; git merge -q side || :"),
             // What is in its stash comes back when it ends.
             ("echo agent >>b.txt", "git rebase -q --autostash side || :"),
         ] {

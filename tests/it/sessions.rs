@@ -305,6 +305,25 @@ fn a_session_is_taken_out_of_a_file_that_another_has_moved_and_it_has_edited_sin
     repo.state().assert_is(&done, "nothing is changed");
 }
 
+/// None of the hints is refused with the same words: the later turn is named, and the files of then are to be had.
+#[test]
+fn the_hints_over_a_session_beside_which_somebody_has_written_lead_on() {
+    for (later, is_turns) in [("echo MINE >>f", false), ("echo LATER >>f", true)] {
+        let repo = acted(&[("b", "Edit", "g", "echo AGENT2 >>g"), ("a", "Edit", "f", "echo AGENT1 >>f")]);
+        if is_turns {
+            repo.turn(Mode::Commit, later);
+        } else {
+            repo.sh(later);
+        }
+        let error = repo.refuses(&["undo", "--session", "a"], "conflict");
+        let hints: Vec<_> = error["hints"].as_array().expect("hints").iter().filter_map(|hint| hint.as_str()).collect();
+        assert!(hints.iter().all(|hint| !hint.contains("overwrite")), "{hints:?}");
+        assert_eq!(error["message"].as_str().is_some_and(|message| message.contains("; turn 2 ")), is_turns, "{error}");
+        assert_eq!(hints.iter().any(|hint| hint.contains("'oxundo undo --only 1..2'")), is_turns, "{hints:?}");
+        assert_eq!(hints.iter().any(|hint| hint.contains("git stash")), !is_turns, "{hints:?}");
+    }
+}
+
 /// What is ignored and one session moves, changes and moves back comes back with the whole turn, and with no session's share alone.
 #[test]
 fn a_session_is_taken_out_beside_what_another_has_moved_that_is_ignored() {

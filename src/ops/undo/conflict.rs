@@ -5,9 +5,10 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::scan::ignore::ignored_now;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::bytes::{in_quotes, pathspec_word};
+use crate::model::bytes::{in_quotes, pathspec_word, quoted, sanitized};
 use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry};
 use crate::model::leftover::Ends;
 use crate::model::plan::Op;
@@ -29,13 +30,13 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
             return refusal.into();
         }
         Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => {
-            with_reset(view, with_add(with_diff(view, refusal), now), now)
+            without_untracked(view, with_reset(view, with_add(with_diff(view, refusal), now), now), now)
         }
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
     match is_in_vain(view, &refusal, now, (op, turn)) {
-        Ok(true) => with_restore(view, refusal, op, turn).into(),
+        Ok(true) => with_restore(view, refusal, now, (op, turn)).into(),
         Ok(false) => refusal.into(),
         Err(error) => error,
     }
@@ -147,13 +148,38 @@ fn is_left(view: &View<'_>, paths: &[BString], was: &Checkpoint, now: &Checkpoin
     Ok(false)
 }
 
-/// Where later turns changed the same files, that is not the user's to put away, though what is uncommitted in them may be: the later
-/// ones are taken out too, or the files of then brought back.
-pub fn beside_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (oldest, newest): (u64, u64)) -> Refusal {
+/// The conflict of turns that are taken out while those above them stay, with the later turns that changed the same files, and with
+/// what leads on.
+pub fn beside_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, turns: &[Turn]) -> anyhow::Error {
+    let oldest = turns.iter().map(|turn| turn.turn).min().unwrap_or_default();
+    let (mut at, mut newest) = (view.top().ok().flatten(), None);
+    while let Some(number) = at.filter(|number| *number > oldest) {
+        let Ok(turn) = view.timeline.require_turn(number) else { break };
+        let files = view.timeline.turn_files(number).unwrap_or_default();
+        let is_taken = turns.iter().any(|taken| taken.turn == number);
+        let is_shared = |path: &&BString| files.iter().any(|file| file.path == quoted(path.as_bstr()));
+        let shared: Vec<_> = refusal.paths.iter().filter(is_shared).filter(|_| !is_taken).collect();
+        if let [first, others @ ..] = &shared[..] {
+            newest = newest.or(Some(number));
+            let (label, path) = (sanitized(&turn.label()), in_quotes(first.as_bstr()));
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            refusal.message.push_str(&format!("; turn {number} ({label}) changed {path}{more} too"));
+        }
+        at = turn.previous;
+    }
+    match newest {
+        Some(newest) => with_later(view, refusal, now, (oldest, newest)).into(),
+        None => leading_on(view, refusal.into(), now, (Op::Undo, oldest)),
+    }
+}
+
+/// What later turns changed is not the user's to put away, though what is uncommitted there may be: the later ones are taken out too,
+/// or the files of then brought back.
+fn with_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (oldest, newest): (u64, u64)) -> Refusal {
     let is_users = is_users_alone(view, &refusal.paths, now).unwrap_or(false);
     refusal.hints.retain(|hint| is_users || !is_stash(hint));
     let line = format!("run 'oxundo undo --only {oldest}..{newest}' to take out all turns from {oldest} to {newest}");
-    with_restore(view, refusal.hint(line), Op::Undo, oldest)
+    with_restore(view, refusal.hint(line), now, (Op::Undo, oldest))
 }
 
 /// Where no turn is done, there is none since which something changed.
@@ -176,8 +202,9 @@ fn with_add(mut refusal: Refusal, now: &Checkpoint) -> Refusal {
         entries.iter().any(|entry| entry.intent_to_add) || is_unmerged()
     };
     let added: Vec<String> = now.index.special.iter().filter(is_one).map(|(path, _)| pathspec_word(path)).collect();
+    let which = if added.len() > LISTED { "-u -- :/".to_owned() } else { format!("-- {}", added.join(" ")) };
     for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint) && !added.is_empty()) {
-        *hint = hint.replacen("run '", &format!("run 'git add -- {} && ", added.join(" ")), 1);
+        *hint = hint.replacen("run '", &format!("run 'git add {which} && "), 1);
     }
     refusal
 }
@@ -200,12 +227,27 @@ fn with_reset(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusa
     refusal
 }
 
+/// With `-u` git stashes no file that is tracked though it is ignored, and leaves an entry all the same.
+fn without_untracked(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint) -> Refusal {
+    let is_any_ignored = ignored_now(view.repo, refusal.paths.iter()).is_ok_and(|ignored| !ignored.is_empty());
+    let is_tracked = |path: &BString| {
+        let entries = Checkpoints::new(view.repo).entries_of(&now.index, path.as_bstr());
+        entries.is_ok_and(|entries| !entries.is_empty())
+    };
+    if is_any_ignored && refusal.paths.len() <= LISTED && refusal.paths.iter().all(is_tracked) {
+        for hint in refusal.hints.iter_mut().filter(|hint| is_stash(hint)) {
+            *hint = hint.replacen("git stash push -u --", "git stash push --", 1);
+        }
+    }
+    refusal
+}
+
 fn is_sparse(hint: &str) -> bool {
     hint.starts_with("run 'git sparse-checkout add")
 }
 
 fn is_stash(hint: &str) -> bool {
-    ["run 'git stash", "run 'git add -- ", "run 'git reset -q -- "].iter().any(|line| hint.starts_with(line))
+    ["run 'git stash", "run 'git add -", "run 'git reset -q -- "].iter().any(|line| hint.starts_with(line))
 }
 
 /// Whether all of these files are as HEAD has them, be it that they are not there.
@@ -234,7 +276,7 @@ fn is_users_alone(view: &View<'_>, paths: &[BString], now: &Checkpoint) -> Resul
 }
 
 /// No stash moves committed changes away; the files that were there on the turn's other side can be brought back whole.
-fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Refusal {
+fn with_restore(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (op, turn): (Op, u64)) -> Refusal {
     refusal.hints.retain(|hint| !is_stash(hint) && !is_sparse(hint));
     let (side, state) = match op {
         Op::Redo => (Side::After, turn.to_string()),
@@ -245,6 +287,12 @@ fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Ref
     let is_in = |path: &&BString| objects.tree_has_entry(then.worktree, path.as_bstr()).unwrap_or(false);
     let (there, made): (Vec<&BString>, Vec<&BString>) = refusal.paths.iter().partition(is_in);
     let listed = |paths: &[&BString]| paths.iter().map(|path| pathspec_word(path)).collect::<Vec<_>>().join(" ");
+    if there.is_empty() && !is_committed(view, &refusal.paths, now).unwrap_or(true) {
+        let made = listed(&made);
+        let line = format!("git stash push -u -- {made}");
+        return refusal
+            .hint(format!("or run '{line}' to put away all that is uncommitted there, then the same command again"));
+    }
     if there.is_empty() {
         // git deletes no file that it does not have.
         let is_tracked = |tree| made.iter().all(|path| objects.tree_has_entry(tree, path.as_bstr()).unwrap_or(false));
@@ -252,7 +300,8 @@ fn with_restore(view: &View<'_>, mut refusal: Refusal, op: Op, turn: u64) -> Ref
             return refusal;
         }
         let made = listed(&made);
-        let line = format!("git rm -q -- {made} && git commit -m \"delete what turn {turn} left\"");
+        let did = if op == Op::Redo { "deleted" } else { "left" };
+        let line = format!("git rm -q -- {made} && git commit -m \"delete what turn {turn} {did}\"");
         return refusal.hint(format!("or run '{line}' to do without them, then the same command again"));
     }
     let there = listed(&there);

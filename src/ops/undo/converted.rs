@@ -21,28 +21,43 @@ pub struct Converted(BTreeMap<BString, Change<FileState>>);
 impl Converted {
     /// Those of the files that a walk changes: nobody has edited them, and each is there as it was left.
     pub fn find(view: &View<'_>, capture: &Capture, deltas: &[TurnDelta], present: &mut Present) -> Result<Self> {
-        let mut paths: Vec<BString> = present.edited.keys().cloned().collect();
-        paths.retain(|path| matches!(present.files.get(path), Some(Occupant::File(_))));
-        if paths.is_empty() {
-            return Ok(Self::default());
+        let change_of = |path: &BString| deltas.iter().find_map(|turn| turn.delta.files.get(path));
+        let mut ends = Vec::new();
+        for (path, edit) in &present.edited {
+            let (left, now) = match (change_of(path), present.files.get(path)) {
+                (Some(change), Some(Occupant::File(now))) => (change.from, Some(*now)),
+                (None, _) => (edit.to, edit.from),
+                _ => continue,
+            };
+            let has_links = [left, now].into_iter().flatten().any(|file| file.kind == Kind::Symlink);
+            if let (Some(left), Some(now)) = (left, now)
+                && !has_links
+                && left.mode == now.mode
+                && left.id != now.id
+            {
+                ends.push((path.clone(), Change::new(left, now)));
+            }
+        }
+        let mut found = BTreeMap::new();
+        if ends.is_empty() {
+            return Ok(Self(found));
         }
         let index = Index::new(view.repo);
-        let (mut conversion, mut found) = (index.conversion(&capture.index)?, BTreeMap::new());
-        for path in paths.into_iter().take(MOST) {
-            let left = deltas.iter().find_map(|turn| turn.delta.files.get(&path)).and_then(|change| change.from);
-            let (Some(left), Some(Occupant::File(now))) = (left, present.files.get(&path)) else { continue };
-            let (now, has_links) = (*now, [left.kind, now.kind].contains(&Kind::Symlink));
-            if has_links || left.mode != now.mode || left.id == now.id || !conversion.may_convert(path.as_bstr())? {
+        let mut conversion = index.conversion(&capture.index)?;
+        for (path, change) in ends.into_iter().take(MOST) {
+            if !conversion.may_convert(path.as_bstr())? {
                 continue;
             }
             let to_git = |file: FileState| index.converted(path.as_bstr(), file.id);
             // A filter may be gone by now.
-            if let (Ok(was), Ok(is)) = (to_git(left), to_git(now))
+            if let (Ok(was), Ok(is)) = (to_git(change.from), to_git(change.to))
                 && was == is
             {
                 present.edited.remove(&path);
-                present.files.insert(path.clone(), Occupant::File(left));
-                found.insert(path, Change::new(left, now));
+                if change_of(&path).is_some() {
+                    present.files.insert(path.clone(), Occupant::File(change.from));
+                    found.insert(path, change);
+                }
             }
         }
         Ok(Self(found))

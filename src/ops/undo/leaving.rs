@@ -592,9 +592,14 @@ fn is_made_by_a_turn(view: &View<'_>, commit: &Leaving) -> Result<bool> {
 /// Where a commit comes from whose note names a turn that is not walked over.
 fn of_other_turn(view: &View<'_>, id: ObjectId, number: u64) -> Result<CommitOrigin> {
     let turn = view.timeline.find_turn(number)?.filter(|turn| turn.commits.iter().any(|commit| commit.id == id));
-    let branch = turn.map(|turn| branch_now(view, &turn)).transpose()?.flatten();
+    let branch = turn.as_ref().map(|turn| branch_now(view, turn)).transpose()?.flatten();
+    let is_part = |turn: &Turn| {
+        let is_its = turn.commits.iter().any(|commit| commit.id == id && commit.kind == CommitKind::Agent);
+        Ok::<_, anyhow::Error>(is_its && view.place()?.undone.contains(&number))
+    };
     Ok(match branch.filter(|branch| view.head.branch.as_ref() != Some(branch)) {
         Some(branch) => CommitOrigin::Elsewhere(number, branch),
+        None if turn.as_ref().map_or(Ok(false), is_part)? => CommitOrigin::PartOf(number),
         None => CommitOrigin::Unknown,
     })
 }

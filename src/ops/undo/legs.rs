@@ -32,16 +32,23 @@ use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of the refs that the turns moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefMoves {
+#[derive(Clone, Copy, Debug)]
+pub enum RefMoves<'s> {
     /// They move as the turns moved them.
     Move,
-    /// They stay, and no commit leaves a branch. The walk ends where this commit is checked out, where one is given: what is
-    /// committed between the last turn and that stays on its branch, too.
+    /// They stay, and no commit leaves a branch. The walk ends where HEAD was in this state, where one is given: what is committed
+    /// between the last turn and that stays on its branch, too.
     Stay {
-        /// The commit.
-        at: Option<ObjectId>,
+        /// The state.
+        at: Option<&'s Checkpoint>,
     },
+}
+
+impl RefMoves<'_> {
+    /// Whether they move.
+    pub fn moves(self) -> bool {
+        matches!(self, Self::Move)
+    }
 }
 
 /// One turn of a walk: the state that the walk enters it from, the state that it leaves it in, and the difference.
@@ -121,7 +128,7 @@ impl<'n> Reached<'n> {
 
 impl Way {
     /// Reads the turns of a range.
-    pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves, now: &Checkpoint) -> Result<Self> {
+    pub fn of(view: &View<'_>, range: &TurnRange, refs: RefMoves<'_>, now: &Checkpoint) -> Result<Self> {
         let mut legs = Self::default();
         let (mut head, mut reached) = (view.head.clone(), Reached::at(&now.branches));
         for (at, turn) in range.turns.iter().enumerate() {
@@ -151,16 +158,16 @@ impl Way {
             } else {
                 legs.take_reset_between(view, (range, at), (&mut before, &after), now)?;
             }
-            if refs == RefMoves::Move {
+            if refs.moves() {
                 legs.remake(view, turn, range.direction(at), [&mut before, &mut after], &head)?;
             }
-            if refs == RefMoves::Move {
+            if refs.moves() {
                 check_is_begun(turn, range.direction(at), &before, &head)?;
             }
             let mut leg = legs.leg(view, turn, range.direction(at), (before, after), &head)?;
             leg.delta.short_of = range.short_of(at);
             if leg.delta.delta.head.is_some() {
-                if refs == RefMoves::Move && leg.start.head.branch != head.branch {
+                if refs.moves() && leg.start.head.branch != head.branch {
                     let first = undone_first(view, range, at);
                     let refusal = on_other_branch(view, turn, &leg.start, &legs.renamed, &first)?;
                     return Err(behind_others(view, refusal, range, at)?.into());

@@ -1,6 +1,7 @@
 //! Undo and redo: both move the timeline's cursor and apply the difference.
 
 pub mod alone;
+pub mod committed;
 pub mod conflict;
 pub mod converted;
 pub mod leaving;

@@ -1,6 +1,7 @@
 //! Where the files of a turn that moved no ref say otherwise than the timeline: the user has put its work aside or thrown it away with git,
 //! so that it is done and not here, or has brought it back, so that it is undone and here.
 
+use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
@@ -45,7 +46,10 @@ fn is_one_back(view: &View<'_>, turn: &Turn) -> Result<bool> {
 /// The turn whose commits the user has taken off, or that went from where HEAD is to be elsewhere: git has led back from there.
 pub fn taken_off(view: &View<'_>) -> Result<Option<u64>> {
     if let Some(undone) = view.place()?.undone.first() {
-        return Ok(Some(*undone));
+        // What oxundo has undone has left nothing but the user's.
+        let last = view.timeline.state.recorded(&view.head).last;
+        let is_by_oxundo = last.undone.contains(undone) && !last.by_hand.contains(undone);
+        return Ok(Some(*undone).filter(|_| !is_by_oxundo));
     }
     let Some((last, _)) = view.timeline.state.newest_done() else { return Ok(None) };
     let turn = view.timeline.require_turn(last)?;
@@ -64,11 +68,13 @@ pub fn left_behind(view: &View<'_>, turn: u64) -> Result<Vec<BString>> {
     let (objects, worktree, hash) = (Objects::new(view.repo), Worktree::new(view.repo), view.repo.hash_kind());
     let committed = |side| objects.head_tree(&view.timeline.checkpoint(turn, side)?.head);
     let committed = objects.changed_paths(committed(Side::Before)?, committed(Side::After)?)?;
-    let now = objects.head_tree(&view.head)?;
+    let (now, saved) = (objects.head_tree(&view.head)?, view.timeline.undone_to(turn)?);
     for (path, change) in delta_of(&view.timeline, &view.timeline.require_turn(turn)?)?.files {
         let is_here = || change.from != change.to && worktree.readable(path.as_bstr(), hash) == change.to;
         let is_of = |file: Option<(Kind, ObjectId)>| file == change.to.map(|file| (file.kind, file.id));
-        if !committed.contains(&path) && is_here() && !is_of(objects.tree_file(now, path.as_bstr())?) {
+        let is_users =
+            || Checkpoints::new(view.repo).captured_file(&saved, path.as_bstr()).map(|file| file == change.to);
+        if !committed.contains(&path) && is_here() && !is_users()? && !is_of(objects.tree_file(now, path.as_bstr())?) {
             left.push(path);
         }
     }

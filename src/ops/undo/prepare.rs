@@ -8,17 +8,18 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
-use crate::model::checkpoint::{Aside, Change, Checkpoint, FileState, Head, branch_word, short_branch};
+use crate::model::checkpoint::{Aside, Change, Checkpoint, Head, branch_word, short_branch};
 use crate::model::merge::Edits;
+use crate::model::path::parents;
 use crate::model::plan::{Op, Plan, ReturnState};
 use crate::model::planner::{Occupant, Present, Standing, TurnDelta, plan, putting_back};
-use crate::model::turn::{CommitKind, Turn};
+use crate::model::turn::CommitKind;
 use crate::ops::brought::Brought;
 use crate::ops::called::Renamed;
-use crate::ops::on_branch::gained;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
+use crate::ops::undo::committed::{leave_committed, left_on_its_branch, note_since};
 use crate::ops::undo::conflict::{check_new_names, leading_on, under_new_names};
 use crate::ops::undo::converted::Converted;
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
@@ -63,40 +64,41 @@ pub struct Prepared {
 
 impl Prepared {
     /// Plans the walk.
-    pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves) -> Result<Self> {
+    pub fn new(view: &View<'_>, op: Op, range: &TurnRange, edits: Edits, refs: RefMoves<'_>) -> Result<Self> {
         let capture = view.present()?;
         let Way { mut legs, uncovered, reworded, remade, renamed, beside, with_all, owned, another, brought } =
             Way::of(view, range, refs, &capture.checkpoint)?;
-        if let (RefMoves::Stay { at: Some(at) }, Some(last)) = (refs, legs.last()) {
-            let rest = rest_to(view, &last.goal, (range.turns[0].turn, at))?;
-            legs.extend(rest);
+        let now = &capture.checkpoint;
+        if let RefMoves::Stay { at } = refs {
+            legs = left_on_its_branch(view, legs, (now, at), range.turns[0].turn)?;
         }
         let (Some(Leg { start, .. }), Some(Leg { goal, .. })) = (legs.first(), legs.last()) else {
             return Err(nothing(op, "no turn was asked for").into());
         };
         let mut deltas: Vec<TurnDelta> = legs.iter().map(|leg| leg.delta.clone()).collect();
-        let now = &capture.checkpoint;
         check_on_branch(op, &legs, now, refs)?;
         let between = legs.windows(2).map(|pair| (&pair[0].goal, &pair[1].start));
         let gaps: Vec<_> = between.chain([(start, now)]).collect();
         match refs {
             RefMoves::Move => check_commits(view, op, range, &legs, now, &made_by_user(&reworded, &remade))?,
             // What is committed on this branch alone is no edit that goes along to another.
-            RefMoves::Stay { .. } if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) => {
-                return Err(head_moved(range.turns[0].turn).into());
-            }
             RefMoves::Stay { .. } => deltas.iter_mut().for_each(TurnDelta::leave_refs),
-        }
-        if deltas.iter().all(|turn| turn.delta.head.is_none()) {
-            leave_committed_since(view, &mut deltas[range.back.min(legs.len())..], now)?;
         }
         let checkpoints = Checkpoints::new(view.repo);
         let mut edited = checkpoints.edited(&gaps, now, goal)?;
+        // What went and came as a whole is known, though git has files of it by now.
+        let is_whole = |path: &BString| deltas.iter().any(|turn| turn.delta.aside.contains_key(path));
+        edited.retain(|path, _| !is_whole(path) && !parents(path.as_bstr()).any(|above| is_whole(&above.into())));
         if gaps.iter().any(|(left, found)| left.head.commit != found.head.commit) {
             leave_committed(view, &mut edited, &deltas, now)?;
         }
-        staged::note(view, &capture, legs.iter().map(|leg| &leg.start).zip(&mut deltas).take(range.back))?;
+        let is_back = |turn: u64| range.turns[..range.back].iter().any(|back| back.turn == turn);
+        let ends = legs.iter().map(|leg| &leg.start).zip(&mut deltas);
+        staged::note(view, &capture, ends.filter(|(_, turn)| is_back(turn.turn)))?;
         let mut present = checkpoints.present(&deltas, now, &capture.index)?;
+        if refs.moves() {
+            note_since(view, legs.iter().zip(&mut deltas), is_back, (&capture, &present))?;
+        }
         present.uncovered.clone_from(&uncovered);
         present.touched.retain(|path| gaps.iter().any(|gap| differs(path, *gap)));
         as_stashed(view, range, &deltas, &mut present)?;
@@ -138,7 +140,7 @@ impl Prepared {
         Apply::check_names(&plan)?;
         check_others(&plan, &another)?;
         check_branches(view, &plan)?;
-        if refs == RefMoves::Move {
+        if refs.moves() {
             // What a turn that is redone took off, it takes off again.
             let last = if range.back < legs.len() { legs.len() - 1 } else { 0 };
             let goals: Vec<&Checkpoint> = legs[last..].iter().map(|leg| &leg.goal).collect();
@@ -162,26 +164,6 @@ impl Prepared {
         let stays = op == Op::Redo && stays_on_undo(view, range, &legs, &plan)?;
         Ok(Self { plan, capture, uncovered, reworded, remade, renamed, users, beside, brought, with_all, owned, stays })
     }
-}
-
-/// From a state to where git would lead it with another commit checked out. Refuses where the two overlap.
-fn rest_to(view: &View<'_>, start: &Checkpoint, (turn, at): (u64, ObjectId)) -> Result<Option<Leg>> {
-    let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
-    if !objects.has_commit(at) {
-        return Ok(None);
-    }
-    let trees = [objects.head_tree(&start.head)?, objects.commit_tree(at)?];
-    if trees[0] == trees[1] {
-        return Ok(None);
-    }
-    let (goal, unclear) = checkpoints.merging(|merge| gained(view, start, trees, merge))?;
-    if !unclear.is_empty() {
-        return Err(head_moved(turn).into());
-    }
-    let mut delta = TurnDelta { delta: checkpoints.delta(&Turn::default(), start, &goal)?, ..TurnDelta::default() };
-    delta.leave_refs();
-    delta.delta.aside.clear();
-    Ok(Some(Leg { start: start.clone(), goal, delta }))
 }
 
 /// Where a redo has to go back first, a branch that is put back to where a turn left it may lack what the next one begins on: all
@@ -278,51 +260,6 @@ fn forget_reached(returns: &mut ReturnState) {
     returns.operation.take_if(|operation| operation.from == operation.to);
 }
 
-/// What a turn that moves no commit had put away of the user's uncommitted work, as by a stash, and they have committed since its undo:
-/// redo leaves it, as it would take it from what is committed.
-fn leave_committed_since(view: &View<'_>, forward: &mut [TurnDelta], now: &Checkpoint) -> Result<()> {
-    let objects = Objects::new(view.repo);
-    let committed = objects.head_tree(&now.head)?;
-    for TurnDelta { turn, delta, .. } in forward {
-        let Some(record) = view.timeline.find_turn(*turn)? else { continue };
-        let began = objects.head_tree(&view.timeline.checkpoint(record.turn, Side::Before)?.head)?;
-        let mut left = Vec::new();
-        for (path, change) in &delta.files {
-            let [is, was] = [committed, began].map(|tree| objects.tree_file(tree, path.as_bstr()));
-            let [from, to] = [change.from, change.to].map(|file| file.map(|file| (file.kind, file.id)));
-            let (is, was) = (is?, was?);
-            if from.is_some() && is == from && was != from && was == to {
-                left.push(path.clone());
-            }
-        }
-        for path in left {
-            delta.files.remove(&path);
-            delta.index.remove(&path);
-        }
-    }
-    Ok(())
-}
-
-/// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.
-pub fn leave_committed(
-    view: &View<'_>,
-    edited: &mut BTreeMap<BString, Change<Option<FileState>>>,
-    deltas: &[TurnDelta],
-    now: &Checkpoint,
-) -> Result<()> {
-    let objects = Objects::new(view.repo);
-    let head = objects.head_tree(&now.head)?;
-    let mut committed = BTreeSet::new();
-    for path in edited.keys() {
-        let is_touched = deltas.iter().any(|turn| turn.delta.files.contains_key(path));
-        if !is_touched && objects.tree_file(head, path.as_bstr())? == objects.tree_file(now.worktree, path.as_bstr())? {
-            committed.insert(path.clone());
-        }
-    }
-    edited.retain(|path, _| !committed.contains(path));
-    Ok(())
-}
-
 /// How many turns beside the walk are looked at for what somebody staged.
 const MOST_BESIDE: usize = 16;
 
@@ -384,15 +321,9 @@ fn made_by_user(reworded: &[Reworded], remade: &[Remade]) -> Vec<ObjectId> {
     reworded.iter().map(|commit| commit.to).chain(anew).collect()
 }
 
-/// HEAD is not where the turn left it.
-pub fn head_moved(turn: u64) -> Refusal {
-    Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
-        .hint(format!("run 'oxundo redo --to {turn}' first"))
-}
-
 /// Refuses to move what HEAD is on now, where that is no branch.
-fn check_on_branch(op: Op, legs: &[Leg], now: &Checkpoint, refs: RefMoves) -> Result<()> {
-    let moves = refs == RefMoves::Move && legs.iter().any(|leg| leg.delta.delta.head.is_some());
+fn check_on_branch(op: Op, legs: &[Leg], now: &Checkpoint, refs: RefMoves<'_>) -> Result<()> {
+    let moves = refs.moves() && legs.iter().any(|leg| leg.delta.delta.head.is_some());
     if !moves || !now.head.is_on_other_ref() {
         return Ok(());
     }

@@ -258,6 +258,12 @@ pub(super) const CASES: &[Case] = &[
         "oxundo squash 1..",
         "test $(git rev-list --count HEAD) = 2 && grep mine README.txt",
     ),
+    case(
+        "commit … is what is left here of the commits of turn …",
+        "turn 'echo 3 >three; git add three; git commit -qm its; echo 4 >four'; git reset -q --keep HEAD~1",
+        "oxundo undo",
+        "! test -e three && test -e two",
+    ),
     // branch
     case(
         "turn … left a … in progress, which is over since",
@@ -690,6 +696,13 @@ pub(super) const CASES: &[Case] = &[
         "echo mine >two; echo new >new; git add -N new",
         "oxundo undo",
         "! test -e two && test -e new && git show stash@{0}:two | grep mine",
+    ),
+    case(
+        CONFLICT,
+        "mkdir gen; seq 9 >gen/api; echo gen >.gitignore; git add -f gen/api .gitignore; git commit -qm gen; \
+         turn 'sed -i s/3/its/ gen/api'; sed -i s/its/mine/ gen/api",
+        "oxundo undo",
+        "grep -x 3 gen/api && test $(git stash list | wc -l) = 1",
     ),
     case(
         CONFLICT,
