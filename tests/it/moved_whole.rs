@@ -245,6 +245,9 @@ fn what_one_call_makes_whole_and_the_next_one_adds_to_the_index_goes_with_the_tu
                 (":", "mkdir dist; echo ITS >dist/f", ":", true),
                 ("mkdir dist; echo MINE >dist/f", "echo ITS >its.txt", ":", false),
                 (":", "echo ITS >its.txt", "mkdir dist; echo MINE >dist/f", false),
+                // And what somebody saves beside it between the two.
+                (":", "mkdir dist; echo ITS >dist/f", "echo MINE >dist/mine", true),
+                (":", "mkdir dist; echo ITS >dist/f", "echo MINE >dist/mine; echo MINE >mine.txt", true),
             ] {
                 let repo = Sandbox::new();
                 repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
@@ -257,8 +260,12 @@ fn what_one_call_makes_whole_and_the_next_one_adds_to_the_index_goes_with_the_tu
                 shell(&repo, 2, add);
                 hook(&repo, "s", "Stop", &json!({}));
                 let after = repo.state();
-                repo.undo();
+                let undone = repo.oxundo(["undo"]);
+                undone.success();
+                assert!(!undone.err().contains("what you saved"), "it stays, or there is none: {undone:?}");
                 assert_eq!(repo.exists("dist/f"), !is_its, "{mode:?}: {add}: {before}; {first}; {between}");
+                let is_there = between.contains("dist/mine");
+                assert_eq!(repo.exists("dist/mine"), is_there, "{mode:?}: {add}: {before}; {first}; {between}");
                 repo.redo();
                 repo.state().assert_is(&after, &format!("{mode:?}: {add}: {before}; {first}; {between}"));
                 repo.assert_sound();

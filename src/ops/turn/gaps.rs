@@ -339,7 +339,10 @@ impl Gaps {
             let is_new = |path: &BString| !from.skips(path);
             let made = to.uncaptured.iter().filter(|(path, _)| is_new(path)).map(|(_, known)| known.file.clone());
             let made = made.collect();
-            let touched = touched_beyond_limits(from, to).into_iter().map(|it| Touched::of(it, to));
+            // What is known of it file by file needs no more to be said.
+            let is_known = |top: &BString| work.files.keys().any(|path| is_at_or_below(path.as_bstr(), top.as_bstr()));
+            let touched = touched_beyond_limits(from, to).into_iter().filter(|it| !is_known(&it.path));
+            let touched = touched.map(|it| Touched::of(it, to));
             let touched = touched.chain(within_reach).collect();
             let was = from.worktree;
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());

@@ -17,7 +17,7 @@ use crate::git::worktree::Worktree;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
 use crate::model::bytes::{quoted, sanitized};
-use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, just_ended, last_index};
+use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, is_between, just_ended, last_index};
 use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
 use crate::model::plan::{Op, Plan};
@@ -483,22 +483,24 @@ fn all(
     (last, found): (&Checkpoint, Option<Checkpoint>),
     told: &[ToolCall],
 ) -> Result<Seen> {
-    let checkpoints = Checkpoints::new(view.repo);
-    let after = state_now(view, turn, found.as_ref().unwrap_or(last), told)?;
-    if found.is_some() {
-        return Ok(Seen { before: found, after, is_named: false });
-    }
-    let changed = checkpoints.file_changes(last, &after)?;
+    let (checkpoints, worktree) = (Checkpoints::new(view.repo), Worktree::new(view.repo));
+    let known = found.as_ref().unwrap_or(last);
+    let after = state_now(view, turn, known, told)?;
+    let changed = checkpoints.file_changes(known, &after)?;
     let began = first_unknown(told);
-    let is_older =
-        |path: &&BString| began.is_some_and(|began| Worktree::new(view.repo).is_older(path.as_bstr(), began));
-    let mut older: Vec<&BString> = changed.keys().filter(is_older).collect();
-    for at in (0..older.len()).rev().filter(|at| last.is_beyond(older[*at].as_bstr())).collect::<Vec<_>>() {
-        if is_beyond_by_calls(view, turn, older[at])? {
-            older.remove(at);
-        }
+    let is_older = |path: &&BString| began.is_some_and(|began| worktree.is_older(path.as_bstr(), began));
+    let was_between = |path: &BString| {
+        let there = worktree.identity(path.as_bstr());
+        there.is_some_and(|there| is_between(told, there.changed))
+    };
+    let mut older = Vec::new();
+    for path in changed.keys().filter(is_older) {
+        // Of what calls have made there is theirs what was written while one was in flight.
+        let is_of_calls = known.is_beyond(path.as_bstr()) && is_beyond_by_calls(view, turn, path)?;
+        let is_theirs = if is_of_calls { was_between(path) } else { found.is_none() };
+        older.extend(is_theirs.then_some(path));
     }
-    let before = if older.is_empty() { None } else { Some(checkpoints.with_paths_of(last, &after, older)?) };
+    let before = if older.is_empty() { found } else { Some(checkpoints.with_paths_of(known, &after, older)?) };
     Ok(Seen { before, after, is_named: false })
 }
 
