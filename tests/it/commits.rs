@@ -527,6 +527,30 @@ fn what_a_hook_makes_of_the_turns_files_is_the_turns() {
     }
 }
 
+/// As in git's own commit of some files; but for what was there before, and nobody has added.
+#[test]
+fn what_a_hook_makes_and_adds_is_in_the_commit_and_goes_with_the_turn() {
+    let repo = with(&[("a.txt", "one\n"), ("log.txt", "one\n")]);
+    repo.git(["config", "oxundo.verify", "true"]);
+    repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho hook >gen.txt; echo hook >>log.txt; git add -A\n");
+    repo.sh("chmod +x .git/hooks/pre-commit");
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "a.txt", "echo its >>a.txt");
+    repo.sh("echo mine >mine.txt");
+    tick();
+    edit(&repo, 2, "a.txt", "echo its >>a.txt");
+    let before = repo.sh("git show HEAD:a.txt HEAD:log.txt");
+    hook(&repo, "s", "Stop", &json!({}));
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "a.txt\ngen.txt\nlog.txt");
+    let after = repo.state();
+    repo.undo();
+    assert_eq!(repo.sh("cat a.txt log.txt"), before);
+    assert!(!repo.exists("gen.txt") && repo.exists("mine.txt"), "the hook's goes, the user's stays");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+    repo.assert_sound();
+}
+
 /// As with git's own commit of some files, it sees these alone: one that formats what is staged leaves the user's as it is.
 #[test]
 fn a_hook_sees_nothing_of_what_the_user_has_staged_beside_the_turn() {

@@ -12,6 +12,7 @@ use gix::config::tree::Index as Threads;
 use gix::index::decode::Options;
 use gix::index::entry::Flags;
 use gix::index::{File as IndexFile, State};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -114,6 +115,18 @@ impl Index<'_> {
         let unmerged = index.entries().iter().find(|entry| entry.stage_raw() != 0);
         Ok(unmerged.map(|entry| entry.path(&index).to_owned()))
     }
+}
+
+/// The paths that have other entries in the second of two readings of the index.
+pub fn changed_entries(before: &State, after: &State) -> Vec<BString> {
+    let entry =
+        |index: &State, it: &gix::index::Entry| (it.path(index).to_owned(), (it.flags.stage_raw(), it.id, it.mode));
+    let known: BTreeMap<_, _> = before.entries().iter().map(|it| entry(before, it)).collect();
+    let now = after.entries().iter().map(|it| entry(after, it));
+    let mut changed: Vec<BString> =
+        now.filter(|(path, now)| known.get(path) != Some(now)).map(|(path, _)| path).collect();
+    changed.dedup();
+    changed
 }
 
 /// The kind of hash in an index, and how it is read.

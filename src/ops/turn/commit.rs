@@ -7,6 +7,7 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::index::convert::Conversion;
 use crate::git::index::lock::IndexLock;
+use crate::git::index::read::changed_entries;
 use crate::git::objects::Objects;
 use crate::git::objects::commit::Sign;
 use crate::git::objects::tree::{entry_kind, entry_mode, plain_entry};
@@ -172,7 +173,7 @@ pub fn auto_commit<'r>(
     let found = lock.read()?;
     lock.expect_set(&[])?;
     let head_tree = Objects::new(repo).head_tree(&checkpoint.head)?;
-    let choice = Choice::of(locked, since, changed, head_tree)?;
+    let mut choice = Choice::of(locked, since, changed, head_tree)?;
     announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &since.start.skipped);
     // Where the agent made commits itself, there may be nothing left, nor where the user did the rest; a secret has been
     // named.
@@ -188,7 +189,9 @@ pub fn auto_commit<'r>(
     lock.stage(choice.stage.iter().map(|path| path.as_bstr()))?;
     stage_as_captured(repo, &lock, checkpoint, &choice.stage)?;
     choice.stage_parts(repo, &lock, checkpoint)?;
-    let message = verified(locked, &lock, message, since, (head_tree, &choice.commit))?;
+    let (message, by_hooks) = verified(locked, &lock, message, since, (head_tree, &choice.commit))?;
+    choice.stage.extend(by_hooks.iter().cloned());
+    choice.commit.extend(by_hooks);
     let checkpoint = &since.capture.checkpoint;
     let staged = lock.read()?;
     let tree = index.tree_with_index_entries(head_tree, &staged, &choice.commit)?;
@@ -204,17 +207,17 @@ pub fn auto_commit<'r>(
     Ok(Some(AutoCommit { commit, index: moves, state: index.index_state(&staged, tree)?, lock }))
 }
 
-/// Runs the repository's own hooks, where they are to be run; gives the message as they leave it. What they make of the turn's files
-/// is the turn's, also where they fail.
+/// Runs the repository's own hooks, where they are to be run; gives the message as they leave it, and the other files that they have
+/// changed and staged. What they make of the turn's files, and these, is the turn's, also where they fail.
 fn verified(
     view: &View<'_>,
     lock: &IndexLock<'_>,
     message: String,
     since: &mut Since,
     (head_tree, paths): (ObjectId, &[BString]),
-) -> Result<String> {
+) -> Result<(String, Vec<BString>)> {
     if !view.config().verify()? {
-        return Ok(message);
+        return Ok((message, Vec::new()));
     }
     let beside = staged_beside(view, lock, head_tree, (since.capture.checkpoint.index.tree, paths))?;
     let led = |lead: fn(&IndexMove) -> IndexMove| match &beside[..] {
@@ -222,10 +225,23 @@ fn verified(
         moves => lock.set(&moves.iter().map(lead).collect::<Vec<_>>(), |_| false),
     };
     led(IndexMove::clone)?;
-    let ran = Index::new(view.repo).run_commit_hooks(lock, &message);
+    let (index, checkpoints, shown) = (Index::new(view.repo), Checkpoints::new(view.repo), lock.read()?);
+    let ran = index.run_commit_hooks(lock, &message);
+    let left = lock.read()?;
+    let mut staged = changed_entries(&shown, &left);
+    staged.retain(|path| !paths.contains(path) && beside.iter().all(|it| it.path != *path));
+    let mut made = Vec::new();
+    for path in staged {
+        // What was there already somebody else has saved.
+        let (was, now) = (
+            checkpoints.captured_file(&since.capture.checkpoint, path.as_bstr())?,
+            checkpoints.file_now(path.as_bstr())?,
+        );
+        made.extend((now.is_some() && now != was).then_some(path));
+    }
     led(|it| IndexMove { path: it.path.clone(), from: it.to.clone(), to: it.from.clone() })?;
-    since.look_again_at(view, paths)?;
-    ran
+    since.look_again_at(view, &[paths, &made].concat())?;
+    Ok((ran?, made))
 }
 
 /// What takes out of the index what somebody has staged beside what is committed: hooks see what they see in git's own commit of some
