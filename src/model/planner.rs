@@ -91,6 +91,8 @@ pub struct Present {
     /// Files whose entries somebody changed, and what turns beside the walk did to them, from the side that is farther from it:
     /// what is staged may have the lines of that. The farthest turn first.
     pub left: BTreeMap<BString, Vec<Change<Option<ObjectId>>>>,
+    /// What HEAD has of files of which something may be staged that a turn of the walk did: where the index has no more, nothing is.
+    pub committed: BTreeMap<BString, Vec<IndexEntry>>,
     /// Files that somebody has taken out of the index since, and committed so: they stay out of it.
     pub taken_out: BTreeSet<BString>,
     /// All branches.
@@ -322,6 +324,9 @@ impl Planner<'_, '_> {
     fn staged(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) -> Result<()> {
         for (path, change) in &turn.staged {
             let now = self.entries_at(path);
+            if self.head == self.present.head && self.present.committed.get(path) == Some(&now) {
+                continue;
+            }
             let Some(next) = self.merged_entries(path, &now, change)? else {
                 self.still_staged.extend((!now.is_empty()).then(|| path.clone()));
                 continue;
@@ -426,6 +431,7 @@ impl Planner<'_, '_> {
                 None if self.has_given_up(path, now, remembered.as_ref(), turn) => change.to,
                 None if self.is_over(path, now, remembered.as_ref(), turn) => now,
                 None if self.is_reached(path, now, change, remembered.as_ref()) => now,
+                None if self.is_untracked_and_gone(path, now, remembered.as_ref(), turn) => change.to,
                 None => match self.file_since(path, now, remembered.as_ref().unwrap_or(change), turn)? {
                     Some(led) => led.to,
                     None => self.file(path, now, change, remembered.as_ref())?,
@@ -651,6 +657,23 @@ impl Planner<'_, '_> {
             Ok(next) => next,
             Err(cause) => self.overlap(path, now, cause),
         })
+    }
+
+    /// Whether somebody has deleted, or moved out of the way, what the turn had left as no file of git's any more, as one that is ignored: it
+    /// comes back as git's.
+    fn is_untracked_and_gone(
+        &self,
+        path: &BString,
+        now: Option<FileState>,
+        remembered: Option<&Change<Option<FileState>>>,
+        turn: &TurnDelta,
+    ) -> bool {
+        let is_untracked = |change: &Change<Vec<IndexEntry>>| change.from.is_empty() && !change.to.is_empty();
+        self.op == Op::Undo
+            && self.edits == Edits::Merge
+            && (now, remembered) == (None, None)
+            && *self.occupant(path) == Occupant::Absent
+            && turn.delta.index.get(path).is_some_and(is_untracked)
     }
 
     /// How a file is led where something of it has been committed since the turn was undone: redo leaves that, though the turn had put it

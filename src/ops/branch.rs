@@ -22,7 +22,7 @@ use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::alone::left_behind;
-use crate::ops::undo::committed::head_moved;
+use crate::ops::undo::committed::back_to;
 use crate::ops::undo::leaving::brings_published;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::Prepared;
@@ -254,7 +254,7 @@ fn walk_to(view: &View<'_>, turn: u64, goal: &Checkpoint, edits: Option<Edits>) 
     let op = if is_done(view, turn)? { Op::Undo } else { Op::Redo };
     let range = TurnRange::to(view, op, turn)?;
     if range.turns.is_empty() {
-        return at_the_top(view, turn);
+        return at_the_top(view, (turn, goal), edits);
     }
     let edits = view.config().edits_or(edits)?;
     Ok(as_branch(Prepared::new(view, op, &range, edits, RefMoves::Stay { at: Some(goal) })?))
@@ -269,10 +269,17 @@ fn as_branch(walk: Prepared) -> (Plan, Capture) {
 }
 
 /// For the last turn done: nothing needs to change if HEAD is where it left it.
-fn at_the_top(view: &View<'_>, turn: u64) -> Result<(Plan, Capture)> {
-    let then = if turn == 0 { None } else { Some(view.timeline.checkpoint(turn, Side::After)?.head) };
-    if then.is_some_and(|then| then.commit != view.head.commit) {
-        return Err(head_moved(turn).into());
-    }
-    Ok((Plan::empty(Op::Branch, view.head.clone()), view.present()?))
+fn at_the_top(view: &View<'_>, (turn, goal): (u64, &Checkpoint), edits: Option<Edits>) -> Result<(Plan, Capture)> {
+    let (capture, checkpoints) = (view.present()?, Checkpoints::new(view.repo));
+    let now = &capture.checkpoint;
+    let Some(leg) = back_to(view, now, goal, (now, turn))? else {
+        return Ok((Plan::empty(Op::Branch, view.head.clone()), capture));
+    };
+    let deltas = [leg.delta];
+    let present = checkpoints.present(&deltas, now, &capture.index)?;
+    let edited = checkpoints.edited(&[(&leg.goal, goal)], now, goal)?;
+    let (present, edits) = (Present { edited, ..present }, view.config().edits_or(edits)?);
+    let mut plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge))?;
+    plan.turns.clear();
+    Ok((plan, capture))
 }

@@ -42,7 +42,7 @@ use crate::ops::undo::committed::leave_committed;
 use crate::ops::undo::conflict::beside_later;
 use crate::ops::undo::converted::Converted;
 use crate::ops::undo::in_the_middle;
-use crate::ops::undo::not_here::{left_behind, taken_off};
+use crate::ops::undo::not_here::{Alike, left_behind, taken_off};
 use crate::ops::undo::range::{Extent, TurnRange, begins_with_the_older, is_done, line_between, nothing};
 use crate::ops::undo::staged;
 use crate::ops::view::View;
@@ -190,7 +190,7 @@ fn only_left_of(view: &View<'_>, turn: &Turn) -> Result<Vec<OsString>> {
     if taken_off(view)? != Some(turn.turn) || has_any_here(view, turn)? {
         return Ok(Vec::new());
     }
-    let left = left_behind(view, turn.turn)?.into_iter();
+    let left = left_behind(view, turn.turn, Alike::InPart)?.into_iter();
     Ok(left.map(|path| OsString::from_vec([b":(top,literal)", path.as_slice()].concat())).collect())
 }
 
@@ -646,7 +646,7 @@ impl<'a> Revert<'a, '_> {
         followed.lead(self.view, &mut delta, here)?;
         let [before, now] = followed.lead_trees(self.view, [before, now], Objects::new(repo).head_tree(&here.head)?)?;
         let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
-        staged::note(self.view, self.capture, [(&after, &mut delta)].into_iter())?;
+        staged::note(self.view, self.capture, [(&self.capture.checkpoint, &after, &mut delta)].into_iter())?;
         Ok((delta, Committed { turn, after: now, before, brought, branches }, followed))
     }
 

@@ -251,7 +251,7 @@ pub fn take_out(
         newest.aside = beyond.inverse;
     }
     let mut deltas: Vec<TurnDelta> = deltas.into_iter().map(of_turn).collect();
-    staged::note(view, &capture, deltas.iter_mut().map(|delta| (&before, delta)))?;
+    staged::note(view, &capture, deltas.iter_mut().map(|delta| (&capture.checkpoint, &before, delta)))?;
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let edits = match view.config().edits_or(edits)? {
         Edits::Overwrite => Edits::Merge,

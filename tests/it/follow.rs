@@ -487,6 +487,31 @@ fn what_the_user_has_committed_of_their_own_is_taken_out_by_no_walk() {
     });
 }
 
+/// In the index as well: whatever of it is staged, by the user or by a turn above.
+#[test]
+fn undo_of_two_turns_is_two_undos_though_something_is_staged_or_committed_between() {
+    let stories = [
+        ("sed -i 3aITS1 README.txt", "git commit -qam own", "echo ITS2 >>README.txt; git add README.txt"),
+        ("sed -i 3aITS1 README.txt", "git commit -qam own; sed -i 6aMINE README.txt", "git add README.txt"),
+        ("sed -i 3aITS1 README.txt", "git add -A; sed -i 8aMINE README.txt", "git reset -q; echo ITS2 >its.txt"),
+        ("sed -i 3aITS1 README.txt", "git add -A; sed -i 8aMINE README.txt", "git stash -qu; echo ITS2 >its.txt"),
+    ];
+    check_all(stories.map(|story| (format!("{story:?}"), story)), |(first, between, second)| {
+        let repo = Sandbox::new();
+        repo.sh("seq 9 >README.txt; git commit -qam nine");
+        repo.turn(Mode::Ghost, first);
+        repo.sh(between);
+        repo.turn(Mode::Ghost, second);
+        let other = repo.copy();
+        repo.oxundo(["undo", "2"]).success();
+        other.undo();
+        other.undo();
+        let seen = |repo: &Sandbox| repo.sh("git status --porcelain; git diff; git diff --cached; cat README.txt");
+        assert_eq!(seen(&repo), seen(&other));
+        assert!(!repo.git(["diff", "--cached"]).contains("ITS"), "none of it is staged, or staged to be removed");
+    });
+}
+
 /// What a redo left, as it was committed, is none of what the next undo brings back.
 #[test]
 fn what_a_redo_left_as_it_was_is_left_by_undo() {
@@ -1091,7 +1116,7 @@ fn a_branch_at_any_turn_has_nothing_of_the_turns_above_it() {
         for (n, commit) in (1..).zip(commits) {
             repo.turn(
                 Mode::Ghost,
-                &format!("sed -i s/{n}/ITS{n}/ a.txt; echo ITS{n} >>b.txt; echo ITS{n} >new{n}.txt"),
+                &format!("sed -i s/{n}/ITS{n}/ a.txt; echo ITS{n} >>b.txt; echo ITS{n} >>new.txt; [ {n} != 1 ] || git add new.txt"),
             );
             states.push(repo.sh("cat *.txt"));
             repo.sh(commit);
@@ -1105,6 +1130,42 @@ fn a_branch_at_any_turn_has_nothing_of_the_turns_above_it() {
         }
         repo.assert_sound();
     });
+}
+
+/// Whether a turn lies between or not: what is committed since is on its own branch, what is not goes along.
+#[test]
+fn a_branch_at_a_turn_has_nothing_of_what_the_user_did_since_and_committed() {
+    for between in [":", "turn"] {
+        let repo = Sandbox::new();
+        repo.sh("for f in a b c; do seq 9 >$f.txt; done; git add -A; git commit -qm files");
+        repo.turn(Mode::Ghost, "echo ITS1 >>a.txt");
+        repo.sh("echo USER2 >>b.txt; echo MINE >>mine.txt; sed -i 1iMINE c.txt");
+        if between == "turn" {
+            repo.turn(Mode::Ghost, "echo ITS2 >>c.txt");
+        }
+        repo.sh("sed -i 2aUSER4 b.txt; git commit -qm own -- b.txt");
+        let before = repo.state();
+        repo.oxundo(["branch", "there", "1"]).success();
+        assert!(!repo.sh("cat b.txt").contains("USER"), "it is on main alone");
+        assert_eq!(repo.sh("grep -h '[A-Z]' *.txt"), "ITS1\nMINE\nMINE", "the rest goes along");
+        repo.undo();
+        repo.state().assert_is(&before, "and goes back");
+    }
+}
+
+/// The user's edit of a file that the turn made goes along though a commit was made since, be it an empty one.
+#[test]
+fn a_branch_at_the_last_turn_after_a_commit_has_the_users_edits_of_its_files() {
+    for commit in ["git reset -q; git commit -qm own --allow-empty", "git commit -qm own --allow-empty"] {
+        let repo = Sandbox::new();
+        repo.turn(Mode::Ghost, "echo ITS >new.txt; git add new.txt");
+        repo.sh(&format!("{commit}; echo MINE >>new.txt"));
+        let before = repo.state();
+        repo.oxundo(["branch", "there", "1"]).success();
+        assert_eq!(repo.sh("cat new.txt"), "ITS\nMINE");
+        repo.undo();
+        repo.state().assert_is(&before, "and goes back");
+    }
 }
 
 #[test]

@@ -259,6 +259,25 @@ fn a_file_that_is_only_listed_since_is_no_edit_of_the_users() {
     }
 }
 
+/// As a build directory that a watcher writes to: what is said to be moved out of the way is no edit where it has been moved.
+#[test]
+fn what_a_turn_untracked_comes_back_where_it_has_been_moved_out_of_the_way() {
+    for mode in Mode::BOTH {
+        for gone in ["echo MINE >>dist/f; mv dist ../moved", "rm -r dist"] {
+            let repo = Sandbox::new();
+            repo.sh("mkdir dist; echo f >dist/f; git add dist; git commit -qm dist");
+            let before = repo.state();
+            repo.turn(mode, "git rm -rq --cached dist; echo dist >.gitignore; echo ITS >>dist/f");
+            repo.sh(gone);
+            let after = repo.state();
+            repo.undo();
+            repo.state().assert_is(&before, gone);
+            repo.redo();
+            repo.state().assert_is(&after, "redo");
+        }
+    }
+}
+
 /// No state has it, whoever made it: the turn that ceased to ignore it says so as it ends, and so does undo.
 #[test]
 fn what_a_turn_no_longer_ignores_is_named_at_its_end_and_by_undo() {
@@ -276,7 +295,7 @@ fn what_a_turn_no_longer_ignores_is_named_at_its_end_and_by_undo() {
         ended.warns("the turn no longer ignores 'gen/new', 'gen/old', which undo does not cover");
         let undone = repo.oxundo(["undo"]);
         undone.success();
-        undone.warns("'gen/new', 'gen/old' stays as it is: it was ignored as turn 1 began");
+        undone.warns("'gen/new', 'gen/old' stay as they are: they were ignored as turn 1 began");
         assert_eq!(repo.sh("cat gen/old gen/new .gitignore"), "MINE\nITS\ngen");
         assert!(!repo.exists("its.txt"));
         let redone = repo.oxundo(["redo"]);

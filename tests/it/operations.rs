@@ -801,6 +801,25 @@ fn what_is_left_of_a_turn_whose_operation_is_given_up_or_ended_is_taken_out() {
     });
 }
 
+/// A file that the user has edited since has what the turn left there all the same.
+#[test]
+fn what_is_left_of_a_turn_that_was_taken_off_goes_from_files_that_the_user_has_edited() {
+    for edit in [":", "sed -i s/^1$/MINE/ b.txt"] {
+        let repo = Sandbox::new();
+        repo.sh("for f in a b c; do seq 9 >$f.txt; done; git add -A; git commit -qm base");
+        let ghost = "echo ITS >a.txt; git commit -qam its; sed -i s/^8$/ITS/ b.txt; rm c.txt; echo ITS >n.txt";
+        repo.turn(Mode::Ghost, ghost);
+        repo.sh(&format!("git reset -q --keep HEAD~1; {edit}"));
+        let before = repo.state();
+        repo.oxundo(["undo", "--only", "1"]).success();
+        assert!(!repo.sh("cat *.txt").contains("ITS"), "all of it is out");
+        assert_eq!(repo.sh("cat b.txt").contains("MINE"), edit != ":", "and the user's stays");
+        assert!(repo.exists("c.txt") && !repo.exists("n.txt"));
+        repo.undo();
+        repo.state().assert_is(&before, "and comes back");
+    }
+}
+
 /// All that it committed is off the branch, and what it did not commit is here: the turn below waits until that has gone, too.
 #[test]
 fn what_a_turn_left_uncommitted_goes_before_the_turn_below_where_its_commits_are_taken_off() {

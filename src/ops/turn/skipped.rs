@@ -106,7 +106,7 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
         view.warn(format!("the turn changed {}, which undo does not cover", in_quotes(skipped.path.as_bstr())));
     }
     let now = || view.present().ok().map(|now| now.checkpoint);
-    if let Some(paths) = unignored(view, changed.files.keys(), after, now) {
+    if let Some((paths, _)) = unignored(view, changed.files.keys(), after, now) {
         view.warn(format!("the turn no longer ignores {paths}, which undo does not cover"));
     }
     let older = turn.came.iter().filter(|(_, old)| old.is_none());
@@ -119,13 +119,13 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
 }
 
 /// Names what was ignored as a turn began and is not by now, as it changed such rules; if it has changed them: whatever has become of
-/// that, no state has it. `end` is the state after the turn, by the rules of its beginning.
+/// that, no state has it; and whether it is one. `end` is the state after the turn, by the rules of its beginning.
 pub fn unignored<'p>(
     view: &View<'_>,
     mut changed: impl Iterator<Item = &'p BString>,
     end: &Checkpoint,
     now: impl FnOnce() -> Option<Checkpoint>,
-) -> Option<String> {
+) -> Option<(String, bool)> {
     let is_of_rules = |path: &BString| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
     let now = if changed.any(is_of_rules) { now()? } else { return None };
     let (checkpoints, mut new) = (Checkpoints::new(view.repo), BTreeSet::new());
@@ -133,15 +133,18 @@ pub fn unignored<'p>(
         new.extend((change.from.is_none() && change.to.is_some()).then_some(path));
     }
     let paths = checkpoints.left_out(end, new.iter()).ok()?;
-    (!paths.is_empty()).then(|| first_in_quotes(&paths.iter().collect::<Vec<_>>(), NAMED))
+    (!paths.is_empty()).then(|| (first_in_quotes(&paths.iter().collect::<Vec<_>>(), NAMED), paths.len() == 1))
 }
 
 /// Warns of that where the turns are undone.
 pub fn warn_of_unignored<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan, now: &Checkpoint) {
     for turn in turns {
         let Ok(end) = view.timeline.checkpoint(turn.turn, Side::After) else { continue };
-        if let Some(paths) = unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone())) {
-            view.warn(format!("{paths} stays as it is: it was ignored as turn {} began", turn.turn));
+        if let Some((paths, is_one)) =
+            unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone()))
+        {
+            let words = if is_one { "stays as it is: it was" } else { "stay as they are: they were" };
+            view.warn(format!("{paths} {words} ignored as turn {} began", turn.turn));
             return;
         }
     }

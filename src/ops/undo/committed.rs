@@ -7,7 +7,8 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::objects::tree::{TreeSlot, plain_entry};
-use crate::model::checkpoint::{Change, Checkpoint, FileState};
+use crate::model::checkpoint::{Change, Checkpoint, FileState, IndexEntry};
+use crate::model::merge::{Blobs, Merge, Merged};
 use crate::model::planner::{Occupant, Present, TurnDelta};
 use crate::model::turn::Turn;
 use crate::ops::on_branch::merged_into;
@@ -30,38 +31,43 @@ pub fn left_on_its_branch(
     let mut all: Vec<Leg> = Vec::new();
     for leg in legs {
         let found = all.last().map_or(now, |last| &last.goal);
-        all.extend(back_to(view, found, &leg.start, turn)?);
+        all.extend(back_to(view, found, &leg.start, (now, turn))?);
         all.push(leg);
     }
     if let (Some(at), Some(last)) = (at, all.last()) {
-        all.extend(back_to(view, &last.goal, at, turn)?);
+        all.extend(back_to(view, &last.goal, at, (now, turn))?);
     }
     Ok(all)
 }
 
-/// From a state to where HEAD was in another one. What was uncommitted then is so again where it has been committed since.
-fn back_to(view: &View<'_>, found: &Checkpoint, left: &Checkpoint, turn: u64) -> Result<Option<Leg>> {
-    if found.head.commit == left.head.commit {
+/// From a state to where HEAD was in another one. What was uncommitted then is so again where it has been committed since; what the user
+/// has only done since, and committed, is on its branch alone.
+pub fn back_to(
+    view: &View<'_>,
+    found: &Checkpoint,
+    left: &Checkpoint,
+    (now, turn): (&Checkpoint, u64),
+) -> Result<Option<Leg>> {
+    if now.head.commit == left.head.commit && found.head.commit == left.head.commit {
         return Ok(None);
     }
     let (objects, checkpoints) = (Objects::new(view.repo), Checkpoints::new(view.repo));
     let is_there = |state: &Checkpoint| state.head.commit.is_none_or(|commit| objects.has_commit(commit));
-    if !is_there(found) || !is_there(left) {
+    if ![found, left, now].into_iter().all(is_there) {
         return Err(head_moved(turn).into());
     }
-    let [from, to] = [found, left].map(|state| objects.head_tree(&state.head));
-    let (from, to) = (from?, to?);
+    let [from, to, here] = [found, left, now].map(|state| objects.head_tree(&state.head));
+    let (from, to, here) = (from?, to?, here?);
     let committed = objects.changed_paths(from, to)?;
     let then = |tree| {
         let entries = committed.iter().map(|path| Ok((path.clone(), objects.tree_entry(tree, path.as_bstr())?)));
         objects.edited_tree(to, &entries.collect::<Result<Vec<_>>>()?)
     };
-    let uncommitted = [then(left.worktree)?, then(left.index.tree)?];
+    let then = [then(left.worktree)?, then(left.index.tree)?];
     let (goal, unclear) = checkpoints.merging(|merge| {
-        let (led, mut unclear) = merged_into(view, found, from, [to; 2], merge)?;
-        let (goal, overlaps) = merged_into(view, &led, to, uncommitted, merge)?;
-        unclear.extend(overlaps);
-        Ok((goal, unclear))
+        let (goal, unclear) = merged_into(view, found, from, then, merge)?;
+        let done = done_and_committed(view, (left, &goal), [to, here], merge)?;
+        Ok((checkpoints.with_all_of_paths(&goal, left, &done)?, unclear))
     })?;
     if !unclear.is_empty() {
         return Err(head_moved(turn).into());
@@ -73,8 +79,36 @@ fn back_to(view: &View<'_>, found: &Checkpoint, left: &Checkpoint, turn: u64) ->
     Ok(Some(Leg { start: found.clone(), goal, delta }))
 }
 
+/// The files in which all that differs is committed in the second of these trees, and was not in the first.
+fn done_and_committed(
+    view: &View<'_>,
+    (left, goal): (&Checkpoint, &Checkpoint),
+    [then, here]: [ObjectId; 2],
+    merge: &mut Merge<'_>,
+) -> Result<Vec<BString>> {
+    let (objects, mut done) = (Objects::new(view.repo), Vec::new());
+    if then == here {
+        return Ok(done);
+    }
+    for (path, Change { from, to }) in Checkpoints::new(view.repo).file_changes(left, goal)? {
+        let [was, is] = [then, here].map(|tree| objects.tree_file(tree, path.as_bstr()));
+        let (was, is) = (was?, is?);
+        let is_in = match (from, to, is) {
+            (_, to, is) if to.map(|file| (file.kind, file.id)) == is => true,
+            (Some(from), Some(to), Some((_, is))) => {
+                merge(path.as_bstr(), Blobs { base: from.id, ours: is, theirs: to.id })? == Merged::Clean(is)
+            }
+            _ => false,
+        };
+        if was != is && is_in {
+            done.push(path);
+        }
+    }
+    Ok(done)
+}
+
 /// HEAD is not where the turn left it.
-pub fn head_moved(turn: u64) -> Refusal {
+fn head_moved(turn: u64) -> Refusal {
     Refusal::new(Code::Branch, format!("HEAD is not where turn {turn} left it"))
         .hint(format!("run 'oxundo redo --to {turn}' first"))
 }
@@ -144,6 +178,20 @@ fn note_files(
         turn.since.files.insert(path, since);
     }
     Ok(())
+}
+
+/// What is committed of the files of which something may be staged that these turns did.
+pub fn committed(
+    view: &View<'_>,
+    now: &Checkpoint,
+    deltas: &[TurnDelta],
+) -> Result<BTreeMap<BString, Vec<IndexEntry>>> {
+    let objects = Objects::new(view.repo);
+    let (head, mut committed) = (objects.head_tree(&now.head)?, BTreeMap::new());
+    for path in deltas.iter().flat_map(|turn| turn.staged.keys()) {
+        committed.insert(path.clone(), objects.plain_entries(head, path.as_bstr())?);
+    }
+    Ok(committed)
 }
 
 /// What the user committed beside the turns is no edit that a walk keeps: it stays in any case.

@@ -29,15 +29,13 @@ pub fn leading_on(view: &View<'_>, error: anyhow::Error, now: &Checkpoint, (op, 
             }
             return refusal.into();
         }
-        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => {
-            without_untracked(view, with_reset(view, with_add(with_diff(view, refusal), now), now), now)
-        }
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => with_diff(view, refusal),
         Ok(refusal) => return refusal.into(),
         Err(error) => return error,
     };
     match is_in_vain(view, &refusal, now, (op, turn)) {
-        Ok(true) => with_restore(view, refusal, now, (op, turn)).into(),
-        Ok(false) => refusal.into(),
+        Ok(true) => as_git_stashes(view, with_restore(view, refusal, now, (op, turn)), now).into(),
+        Ok(false) => as_git_stashes(view, refusal, now).into(),
         Err(error) => error,
     }
 }
@@ -179,7 +177,7 @@ fn with_later(view: &View<'_>, mut refusal: Refusal, now: &Checkpoint, (oldest, 
     let is_users = is_users_alone(view, &refusal.paths, now).unwrap_or(false);
     refusal.hints.retain(|hint| is_users || !is_stash(hint));
     let line = format!("run 'oxundo undo --only {oldest}..{newest}' to take out all turns from {oldest} to {newest}");
-    with_restore(view, refusal.hint(line), now, (Op::Undo, oldest))
+    as_git_stashes(view, with_restore(view, refusal.hint(line), now, (Op::Undo, oldest)), now)
 }
 
 /// Where no turn is done, there is none since which something changed.
@@ -193,6 +191,11 @@ fn with_diff(view: &View<'_>, mut refusal: Refusal) -> Refusal {
             .for_each(|hint| "run 'git diff' to see what you changed".clone_into(hint));
     }
     refusal
+}
+
+/// The lines that stash, as git does what they say.
+fn as_git_stashes(view: &View<'_>, refusal: Refusal, now: &Checkpoint) -> Refusal {
+    without_untracked(view, with_reset(view, with_add(refusal, now), now), now)
 }
 
 /// git stashes nothing where one of the files is unmerged, or any file is only meant to be added.
@@ -247,7 +250,8 @@ fn is_sparse(hint: &str) -> bool {
 }
 
 fn is_stash(hint: &str) -> bool {
-    ["run 'git stash", "run 'git add -", "run 'git reset -q -- "].iter().any(|line| hint.starts_with(line))
+    let line = hint.strip_prefix("or ").unwrap_or(hint);
+    ["run 'git stash", "run 'git add -", "run 'git reset -q -- "].iter().any(|begin| line.starts_with(begin))
 }
 
 /// Whether all of these files are as HEAD has them, be it that they are not there.

@@ -58,9 +58,18 @@ pub fn taken_off(view: &View<'_>) -> Result<Option<u64>> {
     Ok((has_left && is_back()?).then_some(last))
 }
 
-/// The files that a turn changed and did not commit, and that are here as it left them and uncommitted still, though HEAD has gone where
-/// the turn is not.
-pub fn left_behind(view: &View<'_>, turn: u64) -> Result<Vec<BString>> {
+/// How like a file is to what a turn left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Alike {
+    /// It is the same.
+    Exactly,
+    /// It may have some of it.
+    InPart,
+}
+
+/// The files that a turn changed and did not commit, and that are here so much as it left them, and uncommitted still, though HEAD has gone
+/// where the turn is not.
+pub fn left_behind(view: &View<'_>, turn: u64, alike: Alike) -> Result<Vec<BString>> {
     let mut left = Vec::new();
     if !view.timeline.node(turn)?.moved() {
         return Ok(left);
@@ -70,11 +79,16 @@ pub fn left_behind(view: &View<'_>, turn: u64) -> Result<Vec<BString>> {
     let committed = objects.changed_paths(committed(Side::Before)?, committed(Side::After)?)?;
     let (now, saved) = (objects.head_tree(&view.head)?, view.timeline.undone_to(turn)?);
     for (path, change) in delta_of(&view.timeline, &view.timeline.require_turn(turn)?)?.files {
-        let is_here = || change.from != change.to && worktree.readable(path.as_bstr(), hash) == change.to;
-        let is_of = |file: Option<(Kind, ObjectId)>| file == change.to.map(|file| (file.kind, file.id));
+        if committed.contains(&path) || change.from == change.to {
+            continue;
+        }
+        let here = worktree.readable(path.as_bstr(), hash);
+        let is_in_part = || here.is_some() && change.to.is_some() && here != change.from;
+        let is_here = here == change.to || alike == Alike::InPart && is_in_part();
+        let is_of = |file: Option<(Kind, ObjectId)>| file == here.map(|file| (file.kind, file.id));
         let is_users =
             || Checkpoints::new(view.repo).captured_file(&saved, path.as_bstr()).map(|file| file == change.to);
-        if !committed.contains(&path) && is_here() && !is_users()? && !is_of(objects.tree_file(now, path.as_bstr())?) {
+        if is_here && !is_users()? && !is_of(objects.tree_file(now, path.as_bstr())?) {
             left.push(path);
         }
     }

@@ -19,7 +19,7 @@ use crate::ops::called::Renamed;
 use crate::ops::switching;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
 use crate::ops::undo::alone::check_plan;
-use crate::ops::undo::committed::{leave_committed, left_on_its_branch, note_since};
+use crate::ops::undo::committed::{committed, leave_committed, left_on_its_branch, note_since};
 use crate::ops::undo::conflict::{check_new_names, leading_on, under_new_names};
 use crate::ops::undo::converted::Converted;
 use crate::ops::undo::leaving::{check_branches, check_commits, held_by_operation, stays_on_undo};
@@ -93,9 +93,11 @@ impl Prepared {
             leave_committed(view, &mut edited, &deltas, now)?;
         }
         let is_back = |turn: u64| range.turns[..range.back].iter().any(|back| back.turn == turn);
-        let ends = legs.iter().map(|leg| &leg.start).zip(&mut deltas);
-        staged::note(view, &capture, ends.filter(|(_, turn)| is_back(turn.turn)))?;
+        let found = std::iter::once(now).chain(legs.iter().map(|leg| &leg.goal));
+        let ends = found.zip(&legs).zip(&mut deltas).map(|((found, leg), turn)| (found, &leg.start, turn));
+        staged::note(view, &capture, ends.filter(|(.., turn)| is_back(turn.turn)))?;
         let mut present = checkpoints.present(&deltas, now, &capture.index)?;
+        present.committed = committed(view, now, &deltas)?;
         if refs.moves() {
             note_since(view, legs.iter().zip(&mut deltas), is_back, (&capture, &present))?;
         }

@@ -17,7 +17,7 @@ use crate::ops::on_branch::has_any_here;
 use crate::ops::place;
 use crate::ops::resolve::resolve;
 use crate::ops::switching;
-use crate::ops::undo::not_here;
+use crate::ops::undo::not_here::{self, Alike};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
@@ -417,12 +417,13 @@ fn has_own_commits(view: &View<'_>, turn: &Turn) -> Result<bool> {
 /// was the user's.
 fn check_left_behind(view: &View<'_>) -> Result<()> {
     let Some(turn) = not_here::taken_off(view)? else { return Ok(()) };
-    let left = not_here::left_behind(view, turn)?;
+    let left = not_here::left_behind(view, turn, Alike::Exactly)?;
     if left.is_empty() {
         return Ok(());
     }
-    let files = first_in_quotes(&left.iter().collect::<Vec<_>>(), 3);
-    let message = format!("the commits of turn {turn} are off this branch, and {files} is here as it left it");
+    let [are, them] = if left.len() == 1 { ["is", "it"] } else { ["are", "them"] };
+    let files = format!("{} {are}", first_in_quotes(&left.iter().collect::<Vec<_>>(), 3));
+    let message = format!("the commits of turn {turn} are off this branch, and {files} here as it left {them}");
     let mut refusal =
         Refusal::new(Code::Branch, message).hint(format!("run 'oxundo undo --only {turn}' to take that out"));
     if let Some(top) = view.place()?.top {

@@ -322,7 +322,7 @@ pub(super) const CASES: &[Case] = &[
         "! test -e two && git show stash@{0}^3:two | grep mine",
     ),
     case(
-        "the commits of turn … are off this branch, and … is here as it left it",
+        "the commits of turn … are off this branch, and … here as it left …",
         "oxundo -q run --ghost -- sh -c 'echo 3 >three; git add three; git commit -qm three; echo 4 >four'; git reset -q --keep HEAD~1",
         "oxundo undo",
         "test -e two && ! test -e four",
