@@ -37,6 +37,7 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a step is called that no call made.
@@ -488,15 +489,23 @@ fn all(
     let after = state_now(view, turn, known, told)?;
     let changed = checkpoints.file_changes(known, &after)?;
     let began = first_unknown(told);
-    let is_older = |path: &&BString| began.is_some_and(|began| worktree.is_older(path.as_bstr(), began));
+    let is_older = |path: &BString| began.is_some_and(|began| worktree.is_older(path.as_bstr(), began));
     let was_between = |path: &BString| {
         let there = worktree.identity(path.as_bstr());
         there.is_some_and(|there| is_between(told, there.changed))
     };
-    let mut older = Vec::new();
-    for path in changed.keys().filter(is_older) {
+    let (mut older, mut by_calls) = (Vec::new(), BTreeMap::new());
+    for path in changed.keys() {
+        let beyond = known.skipped.iter().find(|skipped| is_at_or_below(path.as_bstr(), skipped.path.as_bstr()));
+        if beyond.is_none() && found.is_some() || !is_older(path) {
+            continue;
+        }
         // Of what calls have made there is theirs what was written while one was in flight.
-        let is_of_calls = known.is_beyond(path.as_bstr()) && is_beyond_by_calls(view, turn, path)?;
+        let is_of_calls = match beyond.map(|beyond| by_calls.entry(&beyond.path)) {
+            Some(Entry::Occupied(known)) => *known.get(),
+            Some(Entry::Vacant(new)) => *new.insert(is_beyond_by_calls(view, turn, path)?),
+            None => false,
+        };
         let is_theirs = if is_of_calls { was_between(path) } else { found.is_none() };
         older.extend(is_theirs.then_some(path));
     }
