@@ -771,7 +771,7 @@ impl<'a> Revert<'a, '_> {
         for (name, tip) in deleted.iter().filter(|(_, tip)| objects.has_commit(**tip)) {
             let was = were[*name].filter(|was| objects.has_commit(*was));
             let hidden: Vec<ObjectId> = tips.iter().copied().chain(was).collect();
-            if !objects.commits_between(&hidden, *tip)?.iter().all(is_agents) && were[*name] != Some(*tip) {
+            if were[*name] != Some(*tip) && !objects.commits_between(&hidden, *tip)?.iter().all(is_agents) {
                 let shown = short_branch(name);
                 self.view.warn(format!("'{shown}' comes back as it was when it was deleted: it has commits of yours"));
                 were.insert(*name, Some(*tip));

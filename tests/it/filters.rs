@@ -274,6 +274,28 @@ const CONVERSIONS: [(&str, [&str; 3]); 7] = [
     ("an encoding", ["both text working-tree-encoding=UTF-16", "", ""]),
 ];
 
+#[test]
+fn what_git_has_only_written_anew_is_not_named_as_an_edit() {
+    let kinds = [
+        ("core.autocrlf true", ""),
+        ("core.autocrlf false", "*.txt text eol=crlf"),
+        ("filter.f.smudge 'tr a-z A-Z'", "*.txt filter=f"),
+    ];
+    for (setting, attributes) in kinds {
+        let repo = Sandbox::new();
+        repo.sh("printf 'a\\nb\\n' >mine.txt; cp mine.txt other.txt; git add -A; git commit -qm files");
+        repo.commit(".gitattributes", attributes);
+        repo.sh(&format!("git config {setting}; git config filter.f.clean 'tr A-Z a-z'"));
+        repo.turn(Mode::Ghost, "echo ITS >its.md");
+        let was = repo.read("other.txt");
+        repo.sh("echo MINE >>mine.txt; rm other.txt; git checkout -q other.txt");
+        assert_ne!(repo.read("other.txt"), was, "{setting}: it is written anew");
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        assert!(undone.out().contains("Kept your edits in mine.txt\n"), "{setting}: {undone:?}");
+    }
+}
+
 /// By a switch of branches, or by the stash: `git status` is clean.
 #[test]
 fn what_git_has_written_anew_in_other_ends_is_as_a_turn_left_it() {

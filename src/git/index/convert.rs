@@ -52,6 +52,11 @@ impl Conversion<'_> {
         Ok(self.is_any || self.has_any(path, CONVERTING)?)
     }
 
+    /// Whether that may be more than the ends of its lines.
+    pub fn may_convert_more(&mut self, path: &BStr) -> Result<bool> {
+        Ok(!self.repo.knows_attributes() || self.has_any(path, MORE)?)
+    }
+
     /// Whether git converts this file where it has that blob of it: the ends of lines stay where the blob has those of Windows.
     pub fn converts_with(&mut self, path: &BStr, blob: ObjectId) -> Result<bool> {
         Ok(self.may_convert(path)?

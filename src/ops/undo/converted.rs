@@ -3,6 +3,7 @@
 
 use crate::git::checkpoint::capture::Capture;
 use crate::git::index::Index;
+use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, FileState, Kind};
 use crate::model::plan::Plan;
 use crate::model::planner::{Occupant, Present, TurnDelta};
@@ -11,7 +12,7 @@ use anyhow::Result;
 use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeMap;
 
-/// So many files are looked at: git is asked of each.
+/// So many files are looked at: git may be asked of each.
 const MOST: usize = 200;
 
 /// What turns left, and what is there instead.
@@ -42,10 +43,18 @@ impl Converted {
         if ends.is_empty() {
             return Ok(Self(found));
         }
-        let index = Index::new(view.repo);
+        // Those of the walk come first: of the others no more is at stake than that they are named.
+        ends.sort_by_key(|(path, _)| change_of(path).is_none());
+        let (index, objects) = (Index::new(view.repo), Objects::new(view.repo));
         let mut conversion = index.conversion(&capture.index)?;
         for (path, change) in ends.into_iter().take(MOST) {
             if !conversion.may_convert(path.as_bstr())? {
+                continue;
+            }
+            // What differs by more than that needs no git to tell.
+            let text = |file: FileState| objects.blob(file.id).map(|text| text.replace("\r", ""));
+            let is_same = || matches!((text(change.from), text(change.to)), (Ok(was), Ok(is)) if was == is);
+            if !conversion.may_convert_more(path.as_bstr())? && !is_same() {
                 continue;
             }
             let to_git = |file: FileState| index.converted(path.as_bstr(), file.id);
