@@ -2,6 +2,7 @@
 
 use crate::sandbox::{Mode, Output, Sandbox, check_all};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Calls a hook of Claude Code's.
 #[track_caller]
@@ -185,19 +186,17 @@ fn switched_off_there_are_no_steps() {
     assert!(refused["error"]["message"].as_str().is_some_and(|why| why.contains("has no steps")), "{refused}");
 }
 
-/// Waits until the clock by which files get their times has gone on.
+/// Waits until the clock by which files get their times has gone on by more than two times of files have to differ by, for one to be
+/// known to be the later one.
 pub(crate) fn tick() {
     use rustix::time::{ClockId, clock_gettime};
     #[cfg(target_os = "linux")]
     let clock = ClockId::RealtimeCoarse;
     #[cfg(not(target_os = "linux"))]
     let clock = ClockId::Realtime;
-    let seen = |clock| {
-        let now = clock_gettime(clock);
-        (now.tv_sec, now.tv_nsec)
-    };
-    let now = seen(ClockId::Realtime);
-    while seen(clock) <= now {
+    let seen = |clock| Duration::try_from(clock_gettime(clock)).expect("a time after 1970");
+    let (now, apart) = (seen(ClockId::Realtime), Duration::from_millis(10));
+    while seen(clock) <= now + apart {
         std::thread::yield_now();
     }
 }
