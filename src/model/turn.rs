@@ -246,6 +246,10 @@ pub struct Turn {
     /// a directory that goes as a whole with a slash at its end.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub overlaps: BTreeSet<String>,
+    /// The files, as [`exact::encode`] has them, that its calls made in what was not captured as a whole, and which somebody has brought
+    /// within reach between calls, as by adding another one to the index.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub within: BTreeSet<String>,
     /// The user's last commit between its calls, where nobody else led HEAD on: undo leads to it.
     #[serde(default, with = "hex_option", skip_serializing_if = "Option::is_none")]
     pub onto: Option<ObjectId>,

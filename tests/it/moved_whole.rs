@@ -273,3 +273,43 @@ fn what_one_call_makes_whole_and_the_next_one_adds_to_the_index_goes_with_the_tu
         }
     }
 }
+
+#[test]
+fn what_calls_made_whole_is_theirs_where_the_user_adds_a_file_in_it_between_two() {
+    for theirs in [
+        "git add dist/mine",
+        "git add dist/mine; git commit -qm mine",
+        "git add dist",
+        "git add dist; git commit -qm both",
+    ] {
+        for last in
+            [":", "echo ITS >its.txt", "git add -A", "echo MORE >>dist/f", "mkdir dist/sub; echo ITS >dist/sub/g"]
+        {
+            for mode in Mode::BOTH {
+                let name = format!("{mode:?}: {theirs}; {last}");
+                let repo = Sandbox::new();
+                repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                shell(&repo, 1, "mkdir -p dist/in; echo ITS >dist/f; echo ITS >dist/in/f");
+                tick();
+                repo.sh(&format!("echo MINE >dist/mine; {theirs}"));
+                tick();
+                shell(&repo, 2, last);
+                hook(&repo, "s", "Stop", &json!({}));
+                let after = repo.state();
+                let undone = repo.oxundo(["undo"]);
+                // What they have committed of the turn's stays.
+                let is_theirs = theirs.ends_with("both");
+                for file in ["dist/f", "dist/in/f"] {
+                    assert!(!repo.exists(file) || is_theirs, "{name}: {file}: {undone:?}");
+                }
+                assert_eq!(repo.read("dist/mine"), b"MINE\n", "{name}: {undone:?}");
+                if undone.code == 0 {
+                    repo.redo();
+                    repo.state().assert_is(&after, &name);
+                }
+                repo.assert_sound();
+            }
+        }
+    }
+}

@@ -208,6 +208,7 @@ fn begun(locked: &Locked<'_>, who: Who, origin: Bounds, capture: &Capture) -> Tu
         led_by_user: false,
         unended: BTreeMap::new(),
         overlaps: BTreeSet::new(),
+        within: BTreeSet::new(),
         head_log: Refs::new(locked.repo).head_log_length(),
         passed: Vec::new(),
         onto: None,

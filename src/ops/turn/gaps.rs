@@ -12,7 +12,7 @@ use crate::git::scan::nested::whole_state;
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::model::bytes::exact;
-use crate::model::call::ToolCall;
+use crate::model::call::{ToolCall, is_between};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, IndexEntry, IndexState, Kind, Skipped};
 use crate::model::leftover::Ends;
 use crate::model::merge::{Blobs, Merge, Merged};
@@ -310,21 +310,24 @@ pub struct Gaps {
     all: Vec<Gap>,
     /// The state before a call that ended nowhere, or with which something was at work in the background, up to which they go.
     pub found: Option<Checkpoint>,
+    /// The files in it that calls had made in what was not captured as a whole.
+    pub within: BTreeSet<BString>,
 }
 
 impl Gaps {
-    /// What changed between the steps after this one, and after the last, where its agents tell of all their calls.
-    pub fn since(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint) -> Result<Self> {
+    /// What changed between the steps after this one, and after the last, where its agents tell of all their calls: these are `told`
+    /// while it is open.
+    pub fn since(view: &View<'_>, turn: &Turn, since: u64, after: &Checkpoint, told: &[ToolCall]) -> Result<Self> {
         let (timeline, objects, checkpoints) = (&view.timeline, Objects::new(view.repo), Checkpoints::new(view.repo));
         let mut gaps = Vec::new();
         if !tells_all(turn) {
-            return Ok(Self { all: gaps, found: None });
+            return Ok(Self { all: gaps, found: None, within: BTreeSet::new() });
         }
         let base = states::after(timeline, turn, since)?;
-        let mut users = Vec::new();
+        let (mut users, mut within) = (Vec::new(), Within::of(view, turn, &base, told));
         let mut gap = |from: &Checkpoint, to: &Checkpoint| {
             let mut work = checkpoints.work_between(from, to)?;
-            let within_reach = taken_in(view, (&base, from), &users, &mut work);
+            let within_reach = within.take_from(from, &users, &mut work);
             let then = (!work.index.is_empty()).then(|| to.clone());
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
             let new = checkpoints.new_beyond_limits(from, to)?;
@@ -369,7 +372,8 @@ impl Gaps {
         let files: Vec<_> = gaps.iter().map(|gap| (gap.was, &gap.work.files)).collect();
         let renames = renamed::find(view, &files, (&base, after))?;
         gaps.iter_mut().zip(renames).for_each(|(gap, renames)| gap.renames = renames);
-        Ok(Self { all: gaps, found })
+        let within = within.brought;
+        Ok(Self { all: gaps, found, within })
     }
 
     /// What calls left in files that the user has changed, by how they are at the end of a turn.
@@ -807,34 +811,58 @@ impl<'a> Saved<'a> {
     }
 }
 
-/// Leaves out of what the user did the files that calls have made beyond the limits and that are within reach since, as what was added
-/// to the index: they are still the calls'. Tells which of them somebody may have saved something in. `users` is what the user has
-/// made beyond the limits.
-fn taken_in(
-    view: &View<'_>,
-    (base, from): (&Checkpoint, &Checkpoint),
-    users: &[BString],
-    work: &mut Delta,
-) -> Vec<Touched> {
-    let is_at = |path: &BString, top: &BString| is_at_or_below(path.as_bstr(), top.as_bstr());
-    let is_calls = |path: &BString, change: &Change<Option<FileState>>| {
-        let has_come = change.from.is_none() && change.to.is_some();
-        has_come && from.skips(path) && !base.skips(path) && !users.iter().any(|top| is_at(path, top))
-    };
-    let mut calls = Vec::new();
-    work.files.retain(|path, change| {
-        let is_theirs = !is_calls(path, change);
-        if !is_theirs {
-            calls.push(path.clone());
-        }
-        is_theirs
-    });
-    let is_as_it_was = |path: &BString| {
-        let Some(was) = from.skipped.iter().find(|skipped| skipped.path == *path) else { return false };
-        let now = Worktree::new(view.repo).stat(path.as_bstr()).ok().flatten();
+/// What calls have made beyond the limits and is within reach since, as what was added to the index: it is still the calls'.
+struct Within<'a> {
+    worktree: Worktree<'a>,
+    base: &'a Checkpoint,
+    /// All calls, while the turn is open.
+    told: &'a [ToolCall],
+    /// The files in what was not captured as a whole, by the times that they have as the turn ends.
+    brought: BTreeSet<BString>,
+}
+
+impl<'a> Within<'a> {
+    fn of(view: &'a View<'_>, turn: &Turn, base: &'a Checkpoint, told: &'a [ToolCall]) -> Self {
+        let brought = turn.within.iter().filter_map(|path| exact::decode(path)).collect();
+        Self { worktree: Worktree::new(view.repo), base, told, brought }
+    }
+
+    /// Leaves it out of what the user did. Tells in which of the files somebody may have saved something. `users` is what the user has
+    /// made beyond the limits.
+    fn take_from(&mut self, from: &Checkpoint, users: &[BString], work: &mut Delta) -> Vec<Touched> {
+        let mut touched = Vec::new();
+        work.files.retain(|path, change| {
+            let has_come = change.from.is_none() && change.to.is_some();
+            let is_new = has_come && from.is_beyond(path.as_bstr()) && !self.base.is_beyond(path.as_bstr());
+            if !is_new || users.iter().any(|top| is_at_or_below(path.as_bstr(), top.as_bstr())) {
+                return true;
+            }
+            if let Some(was) = from.skipped.iter().find(|skipped| skipped.path == *path) {
+                if !self.is_as_it_was(was) {
+                    touched.push(Touched { name: path.clone(), file: None });
+                }
+                return false;
+            }
+            if !self.brought.contains(path) && !self.is_written_by_call(path) {
+                return true;
+            }
+            self.brought.insert(path.clone());
+            false
+        });
+        touched
+    }
+
+    fn is_as_it_was(&self, was: &Skipped) -> bool {
+        let now = self.worktree.stat(was.path.as_bstr()).ok().flatten();
         was.state.is_some() && was.state == now.and_then(|(stat, _)| state_of(was.reason, &stat))
-    };
-    calls.into_iter().filter(|path| !is_as_it_was(path)).map(|name| Touched { name, file: None }).collect()
+    }
+
+    /// Whether one was in flight as it was written. Another machine may have a clock of its own.
+    fn is_written_by_call(&self, path: &BString) -> bool {
+        let there = self.worktree.identity(path.as_bstr());
+        let there = there.filter(|there| Some(there.device) == self.worktree.local_device());
+        there.is_some_and(|there| !self.told.is_empty() && !is_between(self.told, there.changed))
+    }
 }
 
 /// Where files were in the beginning that are under other names by now, and that this changes: no change of the user's between calls

@@ -128,7 +128,8 @@ impl Theirs {
             let unended = found_by(view.repo, &told, ToolCall::is_unknown, &last)?;
             turn.unended = unended.into_iter().map(|(path, found)| (exact::encode(&path), found)).collect();
         }
-        let mut gaps = Gaps::since(view, turn, 0, ends.after)?;
+        let mut gaps = Gaps::since(view, turn, 0, ends.after, &told)?;
+        turn.within = gaps.within.iter().map(|path| exact::encode(path)).collect();
         let (start, now) = (Pointers::of(ends.start), Pointers::of(ends.after));
         let mut led = gaps.led(view, start.clone());
         let owned = owned_that_moved(view, ends.before, ends.after)?;
@@ -599,7 +600,7 @@ pub fn has_ended_operation(view: &View<'_>, turn: &Turn, end: &Checkpoint) -> Re
 
 /// Where the user led HEAD, branches and the stash list from during a turn, and where to, in order.
 pub fn users_moves(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Vec<(Pointers, Pointers)>> {
-    Ok(Gaps::since(view, turn, 0, &without_commit(view, turn, after)?)?.moves())
+    Ok(Gaps::since(view, turn, 0, &without_commit(view, turn, after)?, &[])?.moves())
 }
 
 /// A state from before the end of a turn, with what the user did after this step of it, but for where they led HEAD; and the files
@@ -611,7 +612,7 @@ pub fn with_saved(
     since: u64,
     after: &Checkpoint,
 ) -> Result<Option<(Checkpoint, BTreeSet<BString>)>> {
-    let mut gaps = Gaps::since(view, turn, since, &without_commit(view, turn, after)?)?;
+    let mut gaps = Gaps::since(view, turn, since, &without_commit(view, turn, after)?, &[])?;
     if gaps.is_empty() {
         return Ok(None);
     }
