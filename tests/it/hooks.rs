@@ -690,6 +690,74 @@ fn a_session_beside_a_run_shares_its_turn() {
     repo.state().assert_is(&before, "undone as one");
 }
 
+/// A call of a shell.
+fn shell(repo: &Sandbox, (agent, session): (&str, &str), id: &str, command: &str) {
+    let told = |event: &str| {
+        hook(
+            repo,
+            &[agent],
+            &json!({"hook_event_name": event, "session_id": session, "tool_name": "Bash", "tool_use_id": id,
+                "tool_input": {"command": command}, "tool_response": ""}),
+        )
+    };
+    told("PreToolUse");
+    repo.sh(command);
+    told("PostToolUse");
+}
+
+/// Codex does not tell of all its calls, so that what lies between those of which it does counts as its work.
+#[test]
+fn what_changed_outside_of_the_calls_that_are_told_of_is_named_where_it_goes() {
+    for (first, between, last, named) in [
+        ("echo AGENT >>a.txt", "echo USER >>b.txt", ":", Some("b.txt")),
+        ("echo AGENT >>a.txt", "echo USER >>b.txt", "echo AGENT >>a.txt", Some("b.txt")),
+        (":", "echo USER >>b.txt", "echo AGENT >>a.txt", Some("b.txt")),
+        ("echo AGENT >>a.txt", "echo USER >>a.txt", "echo AGENT >>b.txt", Some("a.txt")),
+        ("echo AGENT >>a.txt", ":", "echo AGENT >>b.txt", None),
+        // It is in a commit of theirs.
+        ("echo AGENT >>a.txt", "echo USER >>b.txt; git add b.txt; git commit -qm mine", "echo AGENT >>a.txt", None),
+    ] {
+        let name = format!("{first}; {between}; {last}");
+        let repo = repo();
+        hook(&repo, &["codex"], &prompt("c", "1", "p"));
+        shell(&repo, ("codex", "c"), "1", first);
+        repo.sh(between);
+        shell(&repo, ("codex", "c"), "2", last);
+        hook(&repo, &["codex"], &stop("c", "1"));
+        let after = repo.state();
+        let undone = repo.oxundo(["undo"]);
+        let told = undone.err();
+        let told = told.lines().find(|line| line.contains("changed outside of turn 1's calls"));
+        assert_eq!(told.is_some(), named.is_some(), "{name}: {undone:?}");
+        if let Some(named) = named {
+            assert!(told.is_some_and(|told| told.contains(&format!("'{named}'"))), "{name}: {undone:?}");
+        }
+        if undone.code == 0 {
+            repo.redo();
+            repo.state().assert_is(&after, &name);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_changed_nothing_is_not_credited_beside_one_that_does_not_tell_of_all_its_calls() {
+    let listed = json!({"hook_event_name": "Stop", "session_id": "a", "prompt_id": "1",
+        "background_tasks": [{"id": "b", "type": "shell", "status": "running"}]});
+    for (between, wanted) in [(":", "codex"), ("echo MORE >>a.txt", "codex claude")] {
+        let repo = repo();
+        hook(&repo, &["claude"], &prompt("a", "1", "with a server"));
+        shell(&repo, ("claude", "a"), "1", "echo A >>a.txt");
+        hook(&repo, &["claude"], &listed);
+        hook(&repo, &["codex"], &prompt("c", "1", "beside"));
+        shell(&repo, ("codex", "c"), "1", "echo C >b.txt");
+        repo.sh(between);
+        hook(&repo, &["codex"], &stop("c", "1"));
+        hook(&repo, &["claude"], &stop("a", "1"));
+        let credits = "git log -1 --format=%B | sed -n 's/^Assisted-by: \\([a-z]*\\).*/\\1/p' | xargs";
+        assert_eq!(repo.sh(credits), wanted, "{between}");
+    }
+}
+
 /// A `run` that has been started, and whose agent waits in the middle.
 fn run_that_waits(repo: &Sandbox, agent: &str, before: &str, after: &str) -> std::process::Child {
     let hook = "hook() { printf '%s' \"$1\" | oxundo hook claude || exit 99; }\n";

@@ -14,13 +14,14 @@ use crate::git::repo::clock::rfc3339_now;
 use crate::git::repo::platform::{exact_clock, is_past_on_file_clock};
 use crate::git::timeline::stored::{Side, Stored};
 use crate::git::timeline::update::Update;
+use crate::model::call::ToolCall;
 use crate::model::checkpoint::{Checkpoint, Delta, Head, branch_changes};
 use crate::model::merge::{Cause, Edits, Merged};
 use crate::model::place::Node;
 use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
-use crate::model::pointers::Tip;
+use crate::model::pointers::{Pointers, Tip};
 use crate::model::record::Record;
 use crate::model::step::Step;
 use crate::model::timeline::{Pin, Timeline};
@@ -31,7 +32,7 @@ use crate::ops::locked::Locked;
 use crate::ops::place::keep_line;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
-use crate::ops::turn::gaps::is_users_end;
+use crate::ops::turn::gaps::{is_users_end, tells_all};
 use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
@@ -109,12 +110,16 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     Ok(Some(turn))
 }
 
-/// Notes which of several sessions only looked, where all told of each call: the turn is called after another one then.
+/// Notes which of several sessions only looked, where all told of each call, or nothing changed outside of those told of: the turn is
+/// called after another one then.
 fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint) -> Result<()> {
-    if turn.origin.parts.len() < 2 || !turn.origin.by_hooks || !turn.led_by_user {
+    if turn.origin.parts.len() < 2 || !turn.origin.by_hooks {
         return Ok(());
     }
     let (steps, told) = (view.timeline.steps(turn.turn)?, calls::in_open_turn(view.repo));
+    if !turn.led_by_user && !are_all_in_steps(view, turn, &told, after)? {
+        return Ok(());
+    }
     let in_background = turn.origin.at_work_after().is_some() && !unattended::changed(view, turn, after)?.is_empty();
     let has_changed = |part: &Participant| {
         let is_its = |step: &Step| {
@@ -135,6 +140,19 @@ fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint
         (turn.agent, turn.session, turn.message, turn.prompt) = (agent, session, message, prompt);
     }
     Ok(())
+}
+
+/// Whether all that a turn changed is in the steps of calls that are over, though not all may be told of.
+fn are_all_in_steps(view: &View<'_>, turn: &Turn, told: &[ToolCall], after: &Checkpoint) -> Result<bool> {
+    if tells_all(turn) || told.is_empty() || told.iter().any(|call| call.ended_at.is_none() || !call.is_known) {
+        return Ok(false);
+    }
+    for (from, to) in unattended::beside_told(view, turn, after)? {
+        if !Pointers::are_of_both(&from, &to) || !Checkpoints::new(view.repo).work_between(&from, &to)?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether something has come of a turn that no difference of its ends has.

@@ -38,12 +38,28 @@ fn changed_by_its_end(view: &View<'_>, turn: &Turn) -> Result<BTreeSet<BString>>
     changed(view, turn, &without_commit(view, turn, &view.timeline.checkpoint(turn.turn, Side::After)?)?)
 }
 
-/// The files that changed so by this end of the turn; none where not all calls are told of.
+/// What lies between the steps of a turn that tells of some of its calls and not of all, and behind the last one.
+pub fn beside_told(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<Vec<(Checkpoint, Checkpoint)>> {
+    let (timeline, mut beside) = (&view.timeline, Vec::new());
+    for step in timeline.steps_with_gaps(turn.turn)? {
+        let Some(before) = timeline.step_checkpoint(turn.turn, step, Side::Before)? else { continue };
+        if timeline.step(turn.turn, step)?.is_some_and(|step| step.is_background()) {
+            beside.push((before.clone(), states::after(timeline, turn, step)?));
+        }
+        beside.push((states::after(timeline, turn, step - 1)?, before));
+    }
+    beside.push((states::after(timeline, turn, timeline.last_step(turn.turn)?)?, after.clone()));
+    Ok(beside)
+}
+
+/// The files that changed so by this end of the turn; none where no calls are told of.
 pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTreeSet<BString>> {
     let (timeline, checkpoints, mut changed) = (&view.timeline, Checkpoints::new(view.repo), BTreeSet::new());
     let (last, at_work_after) = (timeline.last_step(turn.turn)?, turn.origin.at_work_after());
     let is_over = turn.users_end && at_work_after.is_none();
-    if !tells_all(turn) || (is_over && turn.origin.background.is_empty()) {
+    let tells_all = tells_all(turn);
+    let tells_some = || Ok::<_, anyhow::Error>(last > 0 && !timeline.turn_calls(turn.turn)?.is_empty());
+    if (is_over && turn.origin.background.is_empty()) || (!tells_all && !tells_some()?) {
         return Ok(changed);
     }
     if last == 0 && at_work_after.is_none() {
@@ -66,6 +82,12 @@ pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTree
         changed.extend(files);
         Ok::<_, anyhow::Error>(())
     };
+    if !tells_all {
+        for (from, to) in beside_told(view, turn, after)? {
+            note(&from, &to)?;
+        }
+        return Ok(changed);
+    }
     for step in at_work_after.unwrap_or(last)..last {
         if let Some(before) = timeline.step_checkpoint(turn.turn, step + 1, Side::Before)? {
             note(&states::after(timeline, turn, step)?, &before)?;
