@@ -203,11 +203,13 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         touched: BTreeSet::new(),
         staying: BTreeSet::new(),
         reached: BTreeSet::new(),
+        returned: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: None,
         turns: turns.iter().map(|turn| turn.turn).collect(),
     };
     planner.reached = planner.reached_by(turns);
+    planner.returned = planner.returned_by(turns);
     let mut returns = Vec::new();
     for turn in turns {
         returns.push((turn.turn, planner.turn(turn)?));
@@ -253,6 +255,8 @@ struct Planner<'a, 'm> {
     staying: BTreeSet<BString>,
     /// Files that are as the walk leaves them already, whatever its turns did to them on the way.
     reached: BTreeSet<BString>,
+    /// What was taken out of a turn of the walk before, and is taken back with that: what somebody has in its place now stays.
+    returned: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     /// The first ref that is not where a turn left it.
     moved: Option<Moved>,
@@ -281,7 +285,26 @@ fn merged_stash(
     back.chain(now.iter().filter(|entry| !gone(entry))).cloned().collect()
 }
 
+/// What these changes, one after the other, lead back to what it was.
+fn returning<'d, T: PartialEq + 'd>(changes: impl Iterator<Item = (&'d BString, &'d Change<T>)>) -> BTreeSet<BString> {
+    let mut chains: BTreeMap<&BString, (&T, Option<&T>)> = BTreeMap::new();
+    for (path, change) in changes {
+        let (_, to) = chains.entry(path).or_insert((&change.from, Some(&change.from)));
+        *to = to.filter(|to| **to == change.from).map(|_| &change.to);
+    }
+    chains.into_iter().filter(|(_, (from, to))| *to == Some(*from)).map(|(path, _)| path.clone()).collect()
+}
+
 impl Planner<'_, '_> {
+    /// What the turns of the walk, one after the other, lead from a state back to that state.
+    fn returned_by(&self, turns: &[TurnDelta]) -> BTreeSet<BString> {
+        let files = turns.iter().flat_map(|turn| &turn.delta.files);
+        let mut returned = returning(files);
+        let aside = turns.iter().flat_map(|turn| &turn.delta.aside);
+        returned.extend(returning(aside).into_iter().filter(|path| self.thing_at(path).is_some()));
+        returned
+    }
+
     /// The files that are where the walk leads to before it begins: the user has thrown away what its turns did.
     fn reached_by(&self, turns: &[TurnDelta]) -> BTreeSet<BString> {
         let goals: BTreeMap<&BString, Option<FileState>> =
@@ -392,8 +415,9 @@ impl Planner<'_, '_> {
     fn asides(&mut self, turn: &TurnDelta, way_back: &mut ReturnState) {
         // What goes aside makes way for a file, and what comes back finds its place free where one goes.
         // What goes comes first: it may come back under another name.
-        let mut absent = BTreeSet::new();
-        for (path, change) in &turn.delta.aside {
+        let (mut absent, changes) = (BTreeSet::new(), &turn.delta.aside);
+        let changes: Vec<_> = changes.iter().filter(|(path, _)| !self.returned.contains(*path)).collect();
+        for &(path, change) in &changes {
             if let Some(left) = &change.from
                 && !self.goes_aside(path, left, turn, way_back)
                 && change.to.is_none()
@@ -401,7 +425,7 @@ impl Planner<'_, '_> {
                 absent.insert(path);
             }
         }
-        for (path, change) in &turn.delta.aside {
+        for (path, change) in changes {
             if let Some(back) = &change.to
                 && !self.comes_back(path, back, turn)
             {
@@ -473,7 +497,7 @@ impl Planner<'_, '_> {
         change: &Change<Option<FileState>>,
         remembered: Option<&Change<Option<FileState>>>,
     ) -> bool {
-        self.reached.contains(path)
+        (self.reached.contains(path) || self.returned.contains(path))
             && now == self.occupant(path).file()
             && resolved(self.edits, &now, change, remembered).is_none()
     }

@@ -56,6 +56,37 @@ fn some_turns_in_the_middle_are_taken_out_at_once() {
 }
 
 #[test]
+fn what_was_taken_out_and_somebody_makes_anew_stays_where_the_rest_is_undone() {
+    let stories = [
+        ("sed -i '4s/.*/AGENT/' a.txt", "a.txt", "sed -i '4s/.*/USER/' a.txt"),
+        ("sed -i '4s/.*/AGENT/' a.txt", "a.txt", "sed -i '9s/.*/USER/' a.txt"),
+        ("rm a.txt", "a.txt", "sed -i '4s/.*/USER/' a.txt"),
+        ("echo AGENT >new.txt", "new.txt", "echo USER >new.txt"),
+        ("mkdir build; echo AGENT >build/f", "build", "mkdir build; echo USER >build/g"),
+        ("mkdir build; echo AGENT >build/f", "build", "echo USER >build"),
+        ("mkdir out; echo AGENT >out/f", "out", "mkdir out; echo USER >out/f"),
+    ];
+    for (mode, (turn, taken, theirs)) in Mode::tried().into_iter().flat_map(|mode| stories.map(|story| (mode, story))) {
+        let name = format!("{mode:?}: {turn}; {theirs}");
+        let repo = Sandbox::new();
+        repo.commit("a.txt", &lines(&[]));
+        repo.turn(mode, &format!("{turn}; echo AGENT >b.txt"));
+        repo.oxundo(["undo", "--", taken]).success();
+        repo.sh(theirs);
+        let files = || repo.sh("grep -r . --exclude-dir=.git --exclude=b.txt . | sort");
+        let (before, mine) = (repo.state(), files());
+        assert!(mine.contains("USER"), "{name}: {mine}");
+        repo.undo();
+        assert_eq!((files(), repo.exists("b.txt")), (mine.clone(), false), "{name}");
+        repo.redo();
+        repo.state().assert_is(&before, &name);
+        repo.undo();
+        assert_eq!((files(), repo.exists("b.txt")), (mine, false), "{name}: once more");
+        repo.assert_sound();
+    }
+}
+
+#[test]
 fn a_file_that_a_turn_gave_another_name_is_one_thing_by_both_names() {
     for (mode, path) in Mode::tried().into_iter().flat_map(|mode| ["a.txt", "b.txt"].map(|path| (mode, path))) {
         for way in [&["undo", "--"][..], &["undo", "--only", "1", "--"]] {
