@@ -80,6 +80,7 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         pulled = pulled_between(view, turn, [from, to])?;
         let here = if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None };
         had.extend(pulled.iter().copied().chain(here));
+        had.extend(detached_at(view, &start, [from, to])?);
     }
     let gained = to.filter(|_| of == Of::Turn).map_or_else(|| Ok(Vec::new()), |to| gained_since(view, turn, to))?;
     // What git left to the user to put together is as they have committed it.
@@ -190,6 +191,14 @@ fn had_here(view: &View<'_>, [start, end]: [&Checkpoint; 2], [from, to]: [Object
     let Some(tip) = here.and_then(|name| start.branches.get(name)) else { return Ok(None) };
     let Some(had) = objects.merge_base(to, *tip)? else { return Ok(None) };
     Ok(if objects.is_ancestor(had, from)? { None } else { Some(had) })
+}
+
+/// The commit that HEAD was at where it was on no branch, as in the middle of a rebase of the user's, and to which the turn brought its own.
+fn detached_at(view: &View<'_>, start: &Checkpoint, [from, to]: [ObjectId; 2]) -> Result<Option<ObjectId>> {
+    let objects = Objects::new(view.repo);
+    let Some(at) = start.head.commit.filter(|_| start.head.branch.is_none()) else { return Ok(None) };
+    let has_come = objects.is_ancestor(at, to)? && !objects.is_ancestor(at, from)?;
+    Ok(has_come.then_some(at))
 }
 
 /// The usual names of the main branch, onto which others go on.

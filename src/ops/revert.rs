@@ -603,9 +603,9 @@ impl<'a> Revert<'a, '_> {
         if is_ended && !began.operation.is_under_way() {
             before = with_operation_ended(repo, &before, &after)?;
         }
-        let mut start = goal_with_dirty_commit(repo, &began, &before, dirty)?;
+        let (mut start, mut apart) = (goal_with_dirty_commit(repo, &began, &before, dirty)?, Vec::new());
         if is_ended && began.operation.is_under_way() {
-            start = with_operation_given_up(repo, start)?;
+            (start, apart) = with_operation_given_up(repo, start, &after)?;
         }
         let mut with = start.clone();
         let mut concluded = concluded::leave_out(self.view, (&mut with, &after), self.view.head.commit)?;
@@ -618,6 +618,7 @@ impl<'a> Revert<'a, '_> {
         let OnOne { ends: [start, after], committed: [was, now], mut brought } =
             ends_of_turn(self.view, turn, [start, after])?;
         brought.add(concluded);
+        brought.unclear.append(&mut apart);
         // Of what is as it was before the turn nothing stays.
         let (checkpoints, here) = (Checkpoints::new(repo), &self.capture.checkpoint);
         let mut stays = std::mem::take(&mut brought.unclear);
@@ -858,8 +859,12 @@ fn with_operation_ended(repo: &Repo, state: &Checkpoint, after: &Checkpoint) -> 
 }
 
 /// A state in the middle of a merge, or the like, as it is when that is given up: a turn that ended it has its own commit for what
-/// was staged.
-fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpoint> {
+/// was staged. Tells of which files cannot be told what of them is in a stash that came back with that.
+fn with_operation_given_up(
+    repo: &Repo,
+    mut state: Checkpoint,
+    after: &Checkpoint,
+) -> Result<(Checkpoint, Vec<BString>)> {
     let objects = Objects::new(repo);
     let head = objects.head_tree(&state.head)?;
     let unmerged = state.index.unmerged();
@@ -876,8 +881,27 @@ fn with_operation_given_up(repo: &Repo, mut state: Checkpoint) -> Result<Checkpo
     state.index.special.retain(|path, _| !unmerged.contains(path));
     state.index.tree = objects.edited_tree(state.index.tree, &staged)?;
     state.worktree = objects.edited_tree(state.worktree, &files)?;
+    let apart = put_stashed(repo, &mut state, after)?;
     state.operation = Operation::default();
-    Ok(state)
+    Ok((Checkpoints::new(repo).with_paths_of(&state, after, &apart)?, apart))
+}
+
+/// What git has stashed for as long as an operation lasts is there again as that ends; where it did not go together with what was there,
+/// it is in the stash list of the state after it. Gives the files where it does not go together with what is in this state.
+fn put_stashed(repo: &Repo, state: &mut Checkpoint, after: &Checkpoint) -> Result<Vec<BString>> {
+    let (objects, checkpoints, mut overlaps) = (Objects::new(repo), Checkpoints::new(repo), BTreeMap::new());
+    for named in state.operation.autostashes() {
+        let Ok(entry) = ObjectId::from_hex(objects.blob(named)?.trim_ascii()) else { continue };
+        let is_listed = after.stash.iter().any(|listed| listed.id == entry);
+        if is_listed || !objects.has_commit(entry) {
+            continue;
+        }
+        let Some(onto) = objects.parents(entry)?.first().copied() else { continue };
+        let [from, to] = [objects.commit_tree(onto)?, objects.commit_tree(entry)?];
+        state.worktree =
+            checkpoints.merging(|merge| checkpoints.merge_trees(state.worktree, from, to, &mut overlaps, merge))?;
+    }
+    Ok(overlaps.into_keys().collect())
 }
 
 /// The line that takes out all of a merge.
