@@ -18,6 +18,7 @@ use crate::model::timeline::TurnSpec;
 use crate::model::turn::{Made, Turn};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{ended_turn, kept_prefix, resolve, state_at};
+use crate::ops::stashed;
 use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
@@ -30,6 +31,7 @@ use crate::ops::undo::range::{TurnRange, below, is_done};
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
+use gix::bstr::BString;
 use std::collections::BTreeSet;
 
 /// Plans to start a branch of this name at the turn, or the state, that these words mean.
@@ -62,6 +64,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         Some(Err(error)) if !starts_elsewhere(&error) => return Err(error),
         _ => switch_to(view, &goal, edits)?,
     };
+    let goes = |path: &BString| plan.files.iter().any(|file| file.path == *path);
+    plan.stash = stashed::back(view, &goal.stash, &capture.checkpoint.stash, goes)?;
     let what = turn.map_or_else(|| sanitized(words), |turn| format!("turn {turn}"));
     let Some(commit) = goal.head.commit else {
         return Err(Refusal::new(Code::Branch, format!("there is no commit yet at {what}"))

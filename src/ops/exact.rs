@@ -9,11 +9,12 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::Was;
-use crate::model::bytes::{sanitized, shell_word};
+use crate::model::bytes::{exact, sanitized, shell_word};
 use crate::model::checkpoint::{Change, Checkpoint, Delta, Head, Skipped, shown_place, uncovered_changes};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
+use crate::model::path::up_from;
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
@@ -22,6 +23,7 @@ use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{resolve, state_at};
 use crate::ops::restore::{kept_aside, plan as restored};
 use crate::ops::revert::{Which, plan as revert};
+use crate::ops::stashed;
 use crate::ops::switching;
 use crate::ops::turn::in_progress;
 use crate::ops::undo::alone::check_plan;
@@ -30,7 +32,7 @@ use crate::ops::undo::range::{Extent, nothing};
 use crate::ops::view::View;
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::BTreeSet;
 
 /// Plans to go to the state that these words mean.
@@ -43,7 +45,7 @@ pub fn plan(view: &View<'_>, words: &str) -> Result<PlannedTurn> {
     check_commits(view, words, &mut goal).map_err(|error| with_way_out(view, error, words, &goal.head))?;
     let capture = view.present()?;
     let checkpoints = Checkpoints::new(view.repo);
-    let (delta, unknown) = difference(view, &capture.checkpoint, &goal)?;
+    let (delta, unknown) = difference(view, &capture.checkpoint, &goal, ended_at(view, words).unwrap_or(0))?;
     let deltas = [TurnDelta { turn: 0, delta, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
     let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Overwrite, merge))?;
@@ -239,12 +241,17 @@ fn branched(words: &str) -> String {
     format!("oxundo branch {name} {}", shell_word(words.as_bytes()))
 }
 
-/// The turn at the end of which this state is, where all that turns did since can be taken out.
+/// The turn at the end of which this state is.
+fn ended_at(view: &View<'_>, words: &str) -> Result<u64> {
+    match words.strip_suffix(":before") {
+        Some(turn) => Ok(view.timeline.require_turn(resolve(view, turn)?)?.previous.unwrap_or(0)),
+        None => resolve(view, words.strip_suffix(":after").unwrap_or(words)),
+    }
+}
+
+/// The same, where all that turns did since can be taken out.
 fn taken_out(view: &View<'_>, words: &str) -> Result<Option<u64>> {
-    let turn = match words.strip_suffix(":before") {
-        Some(turn) => view.timeline.require_turn(resolve(view, turn)?)?.previous.unwrap_or(0),
-        None => resolve(view, words.strip_suffix(":after").unwrap_or(words))?,
-    };
+    let turn = ended_at(view, words)?;
     // What is only looked at is not signed.
     let mut view = view.clone();
     view.is_preview = true;
@@ -252,18 +259,25 @@ fn taken_out(view: &View<'_>, words: &str) -> Result<Option<u64>> {
 }
 
 /// All that leads from one state to another on the same branch. What the other one would have left out had it been there
-/// stays, and is named: nobody knows whether it was.
-fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<(Delta, BTreeSet<BString>)> {
+/// stays, and is named: nobody knows whether it was. So does what turns after this one have moved from where it was not captured: it may
+/// be the only copy.
+fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint, since: u64) -> Result<(Delta, BTreeSet<BString>)> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut files = checkpoints.file_changes(now, goal)?;
-    let going = files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
-    let unknown = checkpoints.left_out(goal, going)?;
+    let going = || files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
+    let mut unknown = checkpoints.left_out(goal, going())?;
+    if going().next().is_some() {
+        let came = came_since(view, since)?;
+        unknown.extend(going().filter(|path| up_from(path.as_bstr()).any(|top| came.contains(top))).cloned());
+    }
     files.retain(|path, _| !unknown.contains(path));
     let directories = checkpoints.directory_changes(now, goal, &files)?;
     let Delta { index, operation, .. } = checkpoints.delta(&Turn::default(), now, goal)?;
     let (from, to) = (now.head.commit, goal.head.commit);
     let moved = goal.head.branch.iter().filter(|_| from != to);
+    let stash = stashed::back(view, &goal.stash, &now.stash, |path| files.contains_key(path))?;
     let delta = Delta {
+        stash,
         files,
         directories,
         index,
@@ -274,6 +288,17 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint) -> Result<(D
         ..Delta::default()
     };
     Ok((delta, unknown))
+}
+
+/// The names that turns of this line after that one gave what was not captured before.
+fn came_since(view: &View<'_>, since: u64) -> Result<BTreeSet<BString>> {
+    let (mut came, mut at) = (BTreeSet::new(), view.top()?);
+    while let Some(number) = at.filter(|number| *number > since) {
+        let turn = view.timeline.require_turn(number)?;
+        came.extend(turn.came.keys().filter_map(|new| exact::decode(new)));
+        at = turn.previous;
+    }
+    Ok(came)
 }
 
 /// What stays as it is, though it may not have been so then, or not been there: nothing captures it, or that state would not have.

@@ -41,6 +41,7 @@ pub mod revert;
 pub mod sessions;
 pub mod side_effects;
 pub mod squash;
+pub mod stashed;
 pub mod status;
 pub mod steps;
 pub mod switching;

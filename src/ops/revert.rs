@@ -33,6 +33,7 @@ use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::on_branch::{OnOne, ends_of_turn, has_any_here};
 use crate::ops::renamed_since::{RenamedSince, other_names};
 use crate::ops::resolve::resolve;
+use crate::ops::stashed;
 use crate::ops::switching;
 use crate::ops::taken::Taken;
 use crate::ops::turn::meanwhile::{BOTH, changed_files, check_apart};
@@ -432,6 +433,12 @@ impl<'a> Revert<'a, '_> {
                 let out = self.taken.out_of(self.view, turn.turn, paths, &self.capture.checkpoint)?;
                 inverse.delta.files.retain(|path, _| !out.contains(&quoted(path.as_bstr())));
                 inverse.staged.retain(|path, _| inverse.delta.files.contains_key(path));
+                let state = |side| self.view.timeline.checkpoint(turn.turn, side);
+                let (mut then, left) = (state(Side::Before)?.stash, state(Side::After)?.stash);
+                then.retain(|entry| !left.contains(entry));
+                let now = &self.capture.checkpoint.stash;
+                inverse.delta.stash =
+                    stashed::back(self.view, &then, now, |path| inverse.delta.files.contains_key(path))?;
             } else {
                 self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);

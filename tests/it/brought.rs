@@ -143,6 +143,102 @@ fn what_came_by_a_merge_that_the_user_has_concluded_stays() {
 }
 
 /// Of a turn that did nothing but begin the merge nothing is left to take out. The turn below can be undone all the same.
+/// The user's rebase has stopped at a conflict in a.txt: `main` onto `side`, which has b.txt and d.txt as well. Something of theirs is
+/// uncommitted.
+fn stopped() -> Sandbox {
+    let repo = Sandbox::new();
+    repo.sh("for f in a b c; do seq 20 >$f.txt; done; git add -A; git commit -qm files; git branch side
+        sed -i 5s/.*/USER1/ a.txt; git commit -qam own; git switch -q side
+        sed -i 5s/.*/SIDE1/ a.txt; echo SIDE2 >>b.txt; echo SIDE3 >d.txt; git add -A; git commit -qm side; git switch -q main
+        sed -i 2s/.*/USER2/ c.txt; git rebase -q --autostash side || :");
+    repo
+}
+
+/// A turn by hooks: a `run` begins no other in the middle of a rebase.
+fn turn_by_hooks(repo: &Sandbox, mode: Mode, command: &str) {
+    repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+    hook(repo, "s", "UserPromptSubmit", &json!({}));
+    shell(repo, 1, command);
+    hook(repo, "s", "Stop", &json!({}));
+}
+
+#[test]
+fn what_git_had_stashed_of_the_users_stays_where_the_turn_that_ended_their_rebase_is_taken_out() {
+    let ends = [
+        "sed -i '/^[<=>]/d' a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue",
+        "git rebase --abort",
+        "git rebase --abort; sed -i 15s/.*/AGENT/ c.txt",
+    ];
+    let ways: [&[&str]; 3] = [&["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--", ":/"]];
+    for (mode, end, way) in Mode::tried()
+        .into_iter()
+        .flat_map(|mode| ends.into_iter().flat_map(move |end| ways.into_iter().map(move |way| (mode, end, way))))
+    {
+        let name = format!("{mode:?}: {end}: {way:?}");
+        let repo = stopped();
+        turn_by_hooks(&repo, mode, &format!("{end}; echo AGENT >its.txt"));
+        let after = repo.state();
+        repo.oxundo(way).success();
+        let left = repo.sh("cat c.txt; ls");
+        assert!(left.contains("USER2") && !left.contains("AGENT") && !left.contains("its.txt"), "{name}: {left}");
+        repo.redo();
+        repo.state().assert_is(&after, &name);
+        repo.assert_sound();
+    }
+}
+
+#[test]
+fn what_was_there_in_the_middle_of_the_users_rebase_stays_where_the_turn_that_ended_it_is_taken_out() {
+    let ways: [&[&str]; 2] = [&["undo", "--only", "1"], &["undo", "--revert"]];
+    for (mode, way) in Mode::tried().into_iter().flat_map(|mode| ways.map(|way| (mode, way))) {
+        let repo = stopped();
+        // Not the main branch, whose commits are others' in any case.
+        repo.sh("git rebase --abort; git stash -q; git branch -m main own; git rebase -q side || :");
+        let end = "sed -i '/^[<=>]/d' a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue; echo AGENT >its.txt";
+        turn_by_hooks(&repo, mode, end);
+        let after = repo.state();
+        repo.oxundo(way).success();
+        let left = repo.sh("cat b.txt d.txt; ls");
+        let stays = left.contains("SIDE2") && left.contains("SIDE3");
+        assert!(stays && !left.contains("its.txt"), "{mode:?}: {way:?}: {left}");
+        repo.redo();
+        repo.state().assert_is(&after, &format!("{mode:?}: {way:?}"));
+        repo.assert_sound();
+    }
+}
+
+/// What the user had stashed is nowhere else, once the files go that it came back to.
+#[test]
+fn a_stash_entry_that_a_turn_popped_comes_back_by_each_way_to_take_that_out() {
+    let ways: [&[&str]; 8] = [
+        &["undo"],
+        &["undo", "--only", "1"],
+        &["undo", "--revert"],
+        &["undo", "--", "b.txt"],
+        &["undo", "--", ":/"],
+        &["branch", "new", "0"],
+        &["restore", "--exact", "1:before"],
+        &["restore", "--exact", "mine"],
+    ];
+    for way in ways {
+        let repo = Sandbox::new();
+        repo.commit("a.txt", "a\n");
+        repo.commit("b.txt", "b\n");
+        repo.git(["config", "oxundo.mode", "ghost"]);
+        repo.sh("echo USER1 >>b.txt; echo USER2 >u.txt; git stash -q -u");
+        repo.oxundo(["checkpoint", "-m", "mine"]).success();
+        turn_by_hooks(&repo, Mode::Ghost, "git stash pop -q; echo AGENT1 >>a.txt");
+        let after = repo.state();
+        repo.oxundo(way).success();
+        let left = repo.sh("git stash list; cat b.txt");
+        assert!(left.contains("stash@{0}") && !left.contains("USER1"), "{way:?}: {left}");
+        // What oxundo made is undone, what it undid is redone.
+        repo.oxundo([if way[0] == "undo" { "redo" } else { "undo" }]).success();
+        repo.state().assert_is(&after, &format!("{way:?}"));
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn a_turn_that_only_began_a_merge_is_passed_over_by_undo() {
     let repo = team();

@@ -20,6 +20,35 @@ fn goes(repo: &Sandbox, words: &str, wanted: &State) {
 }
 
 #[test]
+fn what_a_turn_moved_from_where_nothing_captures_it_stays_and_is_named() {
+    let stories = [
+        ("mv o.npy o.txt", "o.txt", ":"),
+        ("mv o.npy o.txt; echo AGENT >>o.txt", "o.txt", ":"),
+        ("mv data ds", "ds/o.csv", ":"),
+        ("mv data/o.csv .", "o.csv", "echo MORE >>o.csv"),
+    ];
+    for (mode, (moves, now, edits)) in Mode::tried().into_iter().flat_map(|mode| stories.map(|story| (mode, story))) {
+        for words in ["1:before", "mine"] {
+            let name = format!("{mode:?}: {moves}; {edits}; {words}");
+            let repo = Sandbox::new();
+            repo.commit(".gitignore", "*.npy\ndata/\n");
+            repo.sh("mkdir data; echo USER1 >data/o.csv; echo USER2 >o.npy");
+            repo.oxundo(["checkpoint", "-m", "mine"]).success();
+            repo.turn(mode, &format!("{moves}; echo AGENT >its.txt"));
+            repo.sh(edits);
+            let (before, there) = (repo.state(), repo.read(now));
+            let done = repo.oxundo(["restore", "--exact", words]);
+            done.success();
+            done.warns(&format!("'{now}' stays as it is: that state does not say what was there"));
+            repo.assert_absent("its.txt", &name);
+            assert_eq!(repo.read(now), there, "{name}");
+            repo.undo();
+            repo.state().assert_is(&before, &name);
+        }
+    }
+}
+
+#[test]
 fn each_recorded_state_is_gone_to_as_a_whole() {
     in_both_modes(|mode| {
         let repo = Sandbox::new();

@@ -120,7 +120,7 @@ fn made_elsewhere(view: &View<'_>, turn: &Turn, mut entries: Vec<&StashEntry>) -
 }
 
 /// What is in a stash entry: of the files, of the index, and of what was untracked.
-fn stashed(view: &View<'_>, entry: ObjectId) -> Result<Vec<(BString, ObjectId)>> {
+pub fn stashed(view: &View<'_>, entry: ObjectId) -> Result<Vec<(BString, ObjectId)>> {
     let objects = Objects::new(view.repo);
     if !objects.has_commit(entry) {
         return Ok(Vec::new());

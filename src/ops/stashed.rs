@@ -1,0 +1,27 @@
+//! Stash entries that come back where the files go that had come out of them, as by `git stash pop` in a turn: what the user had put
+//! away would be nowhere else.
+
+use crate::git::objects::Objects;
+use crate::model::checkpoint::{Change, StashEntry};
+use crate::ops::turn::sole::stashed;
+use crate::ops::view::View;
+use anyhow::Result;
+use gix::bstr::BString;
+
+/// The stash list with those entries on top that were in another one, are in none any more, and hold one of the files that go; none where
+/// there is no such entry.
+pub fn back(
+    view: &View<'_>,
+    then: &[StashEntry],
+    now: &[StashEntry],
+    goes: impl Fn(&BString) -> bool,
+) -> Result<Option<Change<Vec<StashEntry>>>> {
+    let mut back = Vec::new();
+    for entry in then.iter().filter(|entry| !now.contains(entry)) {
+        let is_there = Objects::new(view.repo).has_commit(entry.id);
+        if is_there && stashed(view, entry.id)?.iter().any(|(path, _)| goes(path)) {
+            back.push(entry.clone());
+        }
+    }
+    Ok((!back.is_empty()).then(|| Change::new(now.to_vec(), [&back, now].concat())))
+}
