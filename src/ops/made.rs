@@ -107,7 +107,12 @@ impl PlannedTurn {
                 Checkpoints::new(view.repo).captured_file(&goal, path.as_bstr()).is_ok_and(|then| then == file.to)
             })
         };
-        turn.overlaps.retain(|path| exact::decode(path).is_some_and(|path| goes(&path)));
+        // A directory has a slash at its end.
+        let goes_aside = |path: &BString| {
+            let path = path.trim_end_with(|c| c == '/');
+            self.plan.aside.iter().any(|aside| aside.out && aside.path == path)
+        };
+        turn.overlaps.retain(|path| exact::decode(path).is_some_and(|path| goes(&path) || goes_aside(&path)));
     }
 
     /// What would be done.
