@@ -1,8 +1,8 @@
 //! Files over the limits in the steps of a turn: taken out with their steps, and what the user saved in them is asked after under
 //! whatever name calls have given them since.
 
-use crate::sandbox::{Sandbox, check_all, in_both_modes};
-use crate::steps::{hook, shell};
+use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
+use crate::steps::{edit, hook, shell};
 use serde_json::json;
 
 const MAKE: &str = "seq 100 >big; echo AGENT >>big";
@@ -166,4 +166,65 @@ fn what_the_user_puts_in_the_place_of_a_large_file_of_a_turns_is_not_deleted_wit
         repo.redo();
         repo.assert_file("big", "mine\n", "redo brings it back");
     });
+}
+
+/// What only an editing tool has made, by calls that each name one file.
+#[test]
+fn what_edits_take_over_the_limits_or_back_within_them_is_the_turns() {
+    let (small_one, large) = ("echo AGENT >f", "seq 100 >>f");
+    let stories: [&[&str]; 7] = [
+        &[small_one, large],
+        &[large, "echo AGENT2 >f"],
+        &[small_one, large, "echo AGENT3 >f"],
+        &[large, "echo AGENT2 >>f"],
+        &[small_one, "chmod 600 f; seq 100 >>f", "chmod 644 f; echo AGENT3 >f"],
+        &["mkdir -p new/in; seq 100 >new/in/f; ln new/in/f f; rm f"],
+        &["mkdir -p new/in; seq 100 >new/in/f", "echo MORE >>new/in/f"],
+    ];
+    in_both_modes(|mode| {
+        for calls in stories {
+            for last in [None, Some("echo AGENT >>a")] {
+                let repo = small();
+                repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+                let before = repo.state();
+                hook(&repo, "s", "UserPromptSubmit", &json!({}));
+                let path = if calls[0].contains("new/in") { "new/in/f" } else { "f" };
+                let told = calls.iter().map(|call| (path, *call)).chain(last.map(|call| ("a", call)));
+                for (id, (path, call)) in (1..).zip(told) {
+                    edit(&repo, id, path, call);
+                }
+                hook(&repo, "s", "Stop", &json!({}));
+                let after = repo.state();
+                let undone = repo.oxundo(["undo"]);
+                undone.success();
+                assert!(!undone.err().contains("you saved"), "{calls:?}: {undone:?}");
+                repo.state().assert_is(&before, &format!("{mode:?}: {calls:?}, {last:?}"));
+                repo.redo();
+                repo.state().assert_is(&after, &format!("{mode:?}: {calls:?}, {last:?}"));
+            }
+        }
+    });
+}
+
+/// By paths, too.
+#[test]
+fn what_the_user_saved_in_what_goes_as_a_whole_is_named_by_each_way_to_take_it_out() {
+    let ways: [&[&str]; 6] = [
+        &["undo"],
+        &["undo", "--", "dist"],
+        &["undo", "--", ":/"],
+        &["undo", "--only", "1", "--", "dist"],
+        &["undo", "--only", "1"],
+        &["undo", "--revert"],
+    ];
+    for way in ways {
+        let repo = small();
+        turn(&repo, &[("true", "mkdir dist; echo AGENT >dist/f"), ("echo USER >dist/u", "echo AGENT >>a")]);
+        let after = repo.state();
+        let undone = repo.oxundo(way);
+        undone.success();
+        undone.warns("what you saved in 'dist' during turn 1 goes with it");
+        repo.redo();
+        repo.state().assert_is(&after, &format!("{way:?}"));
+    }
 }

@@ -16,7 +16,7 @@ use crate::git::timeline::stored::Side;
 use crate::git::worktree::Worktree;
 use crate::git::worktree::privacy::Privacy;
 use crate::git::worktree::stat::size_of;
-use crate::model::bytes::{quoted, sanitized};
+use crate::model::bytes::{exact, quoted, sanitized};
 use crate::model::call::{Looked, ToolCall, ToolUse, first_unknown, is_between, just_ended, last_index};
 use crate::model::checkpoint::{Checkpoint, Delta, IndexEntry, Uncaptured};
 use crate::model::path::{is_at_or_below, parents};
@@ -229,8 +229,8 @@ fn staged_now(view: &View<'_>, path: &BString) -> Result<Vec<IndexEntry>> {
 
 /// Whether a look at the whole worktree would take this file in, as far as that can be told from it alone.
 fn is_covered(view: &View<'_>, last: &Checkpoint, path: &BStr) -> Result<bool> {
-    let Some((stat, _)) = Worktree::new(view.repo).stat(path)? else { return Ok(false) };
-    if !last.index.sparse.is_empty() || Privacy::new(view.repo).hides(path, &stat) {
+    // It may have grown, or be closed to others by now.
+    if !last.index.sparse.is_empty() || !is_within_by_itself(view, path)? {
         return Ok(false);
     }
     if Checkpoints::new(view.repo).captured_file(last, path)?.is_some() {
@@ -250,7 +250,13 @@ fn is_covered(view: &View<'_>, last: &Checkpoint, path: &BStr) -> Result<bool> {
     let path = path.to_owned();
     let is_left_out =
         || Ok::<_, anyhow::Error>(!Checkpoints::new(view.repo).left_out(last, [&path].into_iter())?.is_empty());
-    Ok(size_of(&stat) <= view.limits()?.max_file_size && !is_left_out()?)
+    Ok(!is_left_out()?)
+}
+
+/// Whether neither its size nor its mode keeps a file beyond the limits.
+fn is_within_by_itself(view: &View<'_>, path: &BStr) -> Result<bool> {
+    let Some((stat, _)) = Worktree::new(view.repo).stat(path)? else { return Ok(false) };
+    Ok(size_of(&stat) <= view.limits()?.max_file_size && !Privacy::new(view.repo).hides(path, &stat))
 }
 
 /// What a look after a call shows.
@@ -454,8 +460,10 @@ fn file(
         Some(_) => checkpoints.with_files(known, &[(path.clone(), now)])?,
         None => as_looked_at(view, known, &Since::look_within(view, turn)?.into_state(), path)?,
     };
-    // Somebody else has brought it within reach meanwhile: what there is of it is all that is known of what there was.
-    if call.beyond && checkpoints.captured_file(known, path.as_bstr())?.is_none() {
+    // Somebody else has brought it within reach meanwhile: what there is of it is all that is known of what there was. Where it is not
+    // beyond the limits by itself any more, the call has done that.
+    let is_made_so = || Ok::<_, anyhow::Error>(known.skips(path) && is_within_by_itself(view, path.as_bstr())?);
+    if call.beyond && checkpoints.captured_file(known, path.as_bstr())?.is_none() && !is_made_so()? {
         before = Some(checkpoints.with_paths_of(before.as_ref().unwrap_or(known), &after, [path])?);
     }
     Ok(Seen { before: before.or(found), after, is_named: true })
@@ -465,6 +473,16 @@ fn file(
 fn as_looked_at(view: &View<'_>, known: &Checkpoint, seen: &Checkpoint, path: &BString) -> Result<Checkpoint> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut after = checkpoints.with_paths_of(known, seen, [path])?;
+    after.skipped.retain(|skipped| skipped.path != *path || seen.skips(path));
+    // It may have been made in new directories, which hold nothing else that is captured.
+    let mut new = BTreeMap::new();
+    for directory in parents(path.as_bstr()) {
+        let mode = checkpoints.captured_directory(seen, directory)?;
+        if mode.is_some() && checkpoints.captured_directory(known, directory)?.is_none() {
+            new.insert(directory.to_owned(), mode);
+        }
+    }
+    checkpoints.put_directories(&mut after, &new)?;
     let beyond = checkpoints.new_beyond_limits(known, seen)?.into_iter();
     after.skipped.extend(beyond.filter(|new| is_at_or_below(path.as_bstr(), new.path.as_bstr())).cloned());
     for touched in touched_beyond_limits(known, seen) {
@@ -541,7 +559,7 @@ fn put(
 ) -> Result<()> {
     let checkpoints = Checkpoints::new(locked.repo);
     let before = seen.before.as_ref().unwrap_or(last);
-    let delta = checkpoints.delta(turn, before, &seen.after)?;
+    let delta = checkpoints.delta(&with_made_small(locked, turn, before, &seen.after)?, before, &seen.after)?;
     // What a call has saved in something beyond the limits is not the user's, though no record has it; nor is where it led a branch that
     // another worktree is on, as one that it has made itself.
     let is_nothing = delta.is_empty()
@@ -582,6 +600,24 @@ fn put(
         totals,
     };
     write(locked, (&step, &files), Some((&delta, told)), start, seen)
+}
+
+/// A turn that is known to have written the files that were beyond the limits by themselves, and are within reach after a call; the turn
+/// has made them so.
+fn with_made_small(view: &View<'_>, turn: &Turn, before: &Checkpoint, after: &Checkpoint) -> Result<Turn> {
+    let mut turn = turn.clone();
+    let mut made = Vec::new();
+    for path in before.skipped.iter().map(|skipped| &skipped.path).filter(|path| !after.skips(path)) {
+        if Checkpoints::new(view.repo).captured_file(after, path.as_bstr())?.is_some() {
+            made.push(path);
+        }
+    }
+    if !made.is_empty() {
+        let began = view.timeline.checkpoint(turn.turn, Side::Before)?;
+        let made = made.into_iter().filter(|path| !began.is_beyond(path.as_bstr()));
+        turn.wrote.extend(made.map(|path| exact::encode(path)));
+    }
+    Ok(turn)
 }
 
 /// What the turn's calls have moved from where it was not captured, after one that changed this. `found` is what others had made before
