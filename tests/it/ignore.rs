@@ -306,3 +306,30 @@ fn what_a_turn_no_longer_ignores_is_named_at_its_end_and_by_undo() {
         repo.oxundo(["undo"]).success();
     }
 }
+
+/// Nobody knows what was in it before.
+#[test]
+fn what_a_turn_adds_to_the_index_though_it_is_ignored_is_named_where_it_stays() {
+    let stories = [
+        "echo AGENT >>o.npy; git add -f o.npy",
+        "echo AGENT >>o.npy; git add -f o.npy; git commit -qm its",
+        "echo AGENT >>o.npy; sed -i /npy/d .gitignore; git add -A",
+        "echo AGENT >n.npy; git add -f n.npy; git commit -qm its",
+    ];
+    for (mode, story) in Mode::tried().into_iter().flat_map(|mode| stories.map(|story| (mode, story))) {
+        let path = if story.contains("n.npy; git") { "n.npy" } else { "o.npy" };
+        let repo = Sandbox::new();
+        repo.commit(".gitignore", "*.npy\n*.log\n");
+        repo.sh("echo USER >o.npy");
+        let mode_of = if mode == Mode::Ghost { "--ghost" } else { "--agent=sh" };
+        let ended = repo.oxundo(["run", mode_of, "--", "sh", "-ec", story]);
+        ended.warns(&format!("the turn no longer ignores '{path}', which undo does not cover"));
+        let (after, left) = (repo.state(), repo.read(path));
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        undone.warns(&format!("'{path}' stays as it is: it was ignored as turn 1 began"));
+        assert_eq!(repo.read(path), left, "{story}");
+        repo.redo();
+        repo.state().assert_is(&after, story);
+    }
+}

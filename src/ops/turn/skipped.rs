@@ -5,6 +5,7 @@ use crate::git::checkpoint::capture::Capture;
 use crate::git::scan::nested::own_part;
 use crate::git::timeline::stored::Side;
 use crate::git::worktree::identity::is_directory;
+use crate::git::worktree::{Lookup, Worktree};
 use crate::model::bytes::{exact, first_in_quotes, in_quotes, quoted, sanitized, shown, size};
 use crate::model::checkpoint::{Checkpoint, Delta, Reason, Skipped, uncovered_changes};
 use crate::model::path::is_at_or_below;
@@ -106,7 +107,11 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
         view.warn(format!("the turn changed {}, which undo does not cover", in_quotes(skipped.path.as_bstr())));
     }
     let now = || view.present().ok().map(|now| now.checkpoint);
-    if let Some((paths, _)) = unignored(view, changed.files.keys(), after, now) {
+    let new = unignored(view, changed.files.keys(), after, now);
+    let added = changed.index.iter().filter(|(_, change)| change.from.is_empty() && !change.to.is_empty());
+    let new = with_added(view, new, added.map(|(path, _)| path), |path| changed.files.contains_key(path), before);
+    if !new.is_empty() {
+        let paths = first_in_quotes(&new.iter().collect::<Vec<_>>(), NAMED);
         view.warn(format!("the turn no longer ignores {paths}, which undo does not cover"));
     }
     let older = turn.came.iter().filter(|(_, old)| old.is_none());
@@ -118,32 +123,48 @@ pub fn announce_uncovered(view: &View<'_>, turn: &Turn, before: &Checkpoint, aft
     }
 }
 
-/// Names what was ignored as a turn began and is not by now, as it changed such rules; if it has changed them: whatever has become of
-/// that, no state has it; and whether it is one. `end` is the state after the turn, by the rules of its beginning.
-pub fn unignored<'p>(
+/// What was ignored as a turn began and is not by now, as it changed such rules; if it has changed them: whatever has become of
+/// that, no state has it. `end` is the state after the turn, by the rules of its beginning.
+fn unignored<'p>(
     view: &View<'_>,
     mut changed: impl Iterator<Item = &'p BString>,
     end: &Checkpoint,
     now: impl FnOnce() -> Option<Checkpoint>,
-) -> Option<(String, bool)> {
+) -> BTreeSet<BString> {
     let is_of_rules = |path: &BString| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
-    let now = if changed.any(is_of_rules) { now()? } else { return None };
-    let (checkpoints, mut new) = (Checkpoints::new(view.repo), BTreeSet::new());
-    for (path, change) in checkpoints.file_changes(end, &now).ok()? {
-        new.extend((change.from.is_none() && change.to.is_some()).then_some(path));
-    }
-    let paths = checkpoints.left_out(end, new.iter()).ok()?;
-    (!paths.is_empty()).then(|| (first_in_quotes(&paths.iter().collect::<Vec<_>>(), NAMED), paths.len() == 1))
+    let Some(now) = (if changed.any(is_of_rules) { now() } else { None }) else { return BTreeSet::new() };
+    let checkpoints = Checkpoints::new(view.repo);
+    let changed = checkpoints.file_changes(end, &now).unwrap_or_default().into_iter();
+    let new = changed.filter(|(_, change)| change.from.is_none() && change.to.is_some()).map(|(path, _)| path);
+    checkpoints.left_out(end, new.collect::<BTreeSet<_>>().iter()).unwrap_or_default()
+}
+
+/// With what was ignored as well, by the state before the turn, and was added to the index all the same: it may have been there before.
+fn with_added<'p>(
+    view: &View<'_>,
+    mut unignored: BTreeSet<BString>,
+    added: impl Iterator<Item = &'p BString>,
+    is_covered: impl Fn(&BString) -> bool,
+    before: &Checkpoint,
+) -> BTreeSet<BString> {
+    let is_there = |path: &BString| matches!(Worktree::new(view.repo).find(path.as_bstr()), Ok(Lookup::There(_)));
+    let added: Vec<&BString> = added.filter(|path| !is_covered(path) && is_there(path)).collect();
+    unignored.extend(Checkpoints::new(view.repo).left_out(before, added.into_iter()).unwrap_or_default());
+    unignored
 }
 
 /// Warns of that where the turns are undone.
 pub fn warn_of_unignored<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Turn>, plan: &Plan, now: &Checkpoint) {
     for turn in turns {
-        let Ok(end) = view.timeline.checkpoint(turn.turn, Side::After) else { continue };
-        if let Some((paths, is_one)) =
-            unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone()))
-        {
-            let words = if is_one { "stays as it is: it was" } else { "stay as they are: they were" };
+        let state = |side| view.timeline.checkpoint(turn.turn, side);
+        let (Ok(before), Ok(end)) = (state(Side::Before), state(Side::After)) else { continue };
+        let new = unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone()));
+        let gone = plan.index.iter().filter(|entries| !entries.from.is_empty() && entries.to.is_empty());
+        let is_covered = |path: &BString| plan.files.iter().any(|file| file.path == *path);
+        let new = with_added(view, new, gone.map(|entries| &entries.path), is_covered, &before);
+        if !new.is_empty() {
+            let words = if new.len() == 1 { "stays as it is: it was" } else { "stay as they are: they were" };
+            let paths = first_in_quotes(&new.iter().collect::<Vec<_>>(), NAMED);
             view.warn(format!("{paths} {words} ignored as turn {} began", turn.turn));
             return;
         }
