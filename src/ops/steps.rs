@@ -34,7 +34,7 @@ use crate::ops::undo::staged;
 use crate::ops::view::{View, last_whole};
 use anyhow::Result;
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
@@ -155,32 +155,78 @@ pub fn plan_only(
         object: format!("{noun} {name} ({})", sanitized(&label)),
         changed,
     };
-    take_out(view, &turn, view.present()?, (deltas, beyond), edits, words).map_err(|error| beside(error, &name))
+    let changed: BTreeSet<BString> = deltas.iter().flat_map(|(_, delta)| delta.files.keys().cloned()).collect();
+    take_out(view, &turn, view.present()?, (deltas, beyond), edits, words).map_err(|error| {
+        let refusal = match error.downcast::<Refusal>() {
+            Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
+            Ok(refusal) => return refusal.into(),
+            Err(error) => return error,
+        };
+        let later = last_to_change(view, &turn, last.step, &refusal.paths).unwrap_or_default();
+        let was = states::before(&view.timeline, &turn, first.step);
+        let is_there = |path: &BString| {
+            was.as_ref().is_ok_and(|was| {
+                Objects::new(view.repo).tree_entry(was.worktree, path.as_bstr()).is_ok_and(|it| it.is_some())
+            })
+        };
+        let there = refusal.paths.iter().filter(|path| is_there(path)).cloned().collect();
+        beside(refusal, &name, Beside { changed, there, later }).into()
+    })
+}
+
+/// The last step after this one that has changed any of these files.
+fn last_to_change(view: &View<'_>, turn: &Turn, step: u64, paths: &[BString]) -> Result<Option<u64>> {
+    for later in (step + 1..=view.timeline.last_step(turn.turn)?).rev() {
+        let (before, after) =
+            (states::before(&view.timeline, turn, later)?, states::after(&view.timeline, turn, later)?);
+        let changed = Checkpoints::new(view.repo).file_changes(&before, &after)?;
+        if paths.iter().any(|path| changed.contains_key(path)) {
+            return Ok(Some(later));
+        }
+    }
+    Ok(None)
+}
+
+/// What leads out where steps cannot be taken out.
+struct Beside {
+    /// The files that they changed.
+    changed: BTreeSet<BString>,
+    /// Those in the way that were there before them.
+    there: Vec<BString>,
+    /// The last step since that has changed any of these.
+    later: Option<u64>,
 }
 
 /// What is changed beside what a step did leads out: git can put away what is not committed alone, and nothing is overwritten.
-fn beside(error: anyhow::Error, name: &StepRange) -> anyhow::Error {
-    let mut refusal = match error.downcast::<Refusal>() {
-        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => refusal,
-        Ok(refusal) => return refusal.into(),
-        Err(error) => return error,
-    };
-    let words = |magic: &[u8]| {
-        let words = refusal.paths.iter().map(|path| shell_word([magic, path.as_slice()].concat()));
+fn beside(mut refusal: Refusal, name: &StepRange, Beside { changed, there, later }: Beside) -> Refusal {
+    let words = |magic: &[u8], paths: &[BString]| {
+        let words = paths.iter().map(|path| shell_word([magic, path.as_slice()].concat()));
         words.collect::<Vec<_>>().join(" ")
     };
-    let them = if refusal.paths.len() == 1 { "it" } else { "them" };
-    let leave = format!(
-        "run 'oxundo undo --only {name} -- :/ {}' to take out all but {them}",
-        words(b":(top,exclude,literal)")
-    );
-    let back = format!(
-        "run 'oxundo restore {}:before -- {}' to go back there with {them} alone",
-        name.first,
-        words(b":(top,literal)")
-    );
-    refusal.hints.retain(|hint| !hint.contains("--edits=overwrite") && !hint.contains("git stash"));
-    refusal.hints(vec![leave, back]).into()
+    let them = |paths: &[BString]| if paths.len() == 1 { "it" } else { "them" };
+    let mut hints = Vec::new();
+    let later = later.map(|later| {
+        let last = StepName { step: later, ..name.last.clone() };
+        let range = StepRange { first: name.first.clone(), last };
+        format!("run 'oxundo undo --only {range}' to take out what was done to {} since, too", them(&refusal.paths))
+    });
+    if changed.iter().any(|path| !refusal.paths.contains(path)) {
+        let but = words(b":(top,exclude,literal)", &refusal.paths);
+        hints.push(format!("run 'oxundo undo --only {name} -- :/ {but}' to take out all but {}", them(&refusal.paths)));
+    }
+    if !there.is_empty() {
+        let back = words(b":(top,literal)", &there);
+        hints.push(format!(
+            "run 'oxundo restore {}:before -- {back}' to go back there with {} alone",
+            name.first,
+            them(&there)
+        ));
+    }
+    if later.is_some() || !hints.is_empty() {
+        refusal.hints.retain(|hint| !hint.contains("--edits=overwrite") && !hint.contains("git stash"));
+    }
+    refusal.hints.splice(..0, later);
+    refusal.hints(hints)
 }
 
 /// The changes that take a step out, of what these pathspecs match, but for what is beyond the limits.

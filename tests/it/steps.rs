@@ -682,3 +682,22 @@ fn what_undo_to_a_step_took_out_comes_back_by_the_number_of_the_last_turn() {
     repo.oxundo(["redo", "--to", "2"]).success();
     repo.state().assert_is(&last, "turn 2 is the last one done again");
 }
+
+/// A later step has changed what this one made.
+#[test]
+fn the_hints_of_a_step_whose_file_a_later_one_changed_lead_to_it() {
+    for mode in Mode::tried() {
+        let repo = Sandbox::new();
+        repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "echo AGENT1 >new.txt");
+        shell(&repo, 2, "echo AGENT2 >two.txt");
+        shell(&repo, 3, "echo AGENT3 >>new.txt");
+        hook(&repo, "s", "Stop", &json!({}));
+        let refused = repo.refuses(&["undo", "--only", "1.1"], "conflict");
+        let wanted = "run 'oxundo undo --only 1.1..1.3' to take out what was done to it since, too";
+        assert_eq!(refused["hints"][0], json!(wanted), "{refused}");
+        repo.oxundo(["undo", "--only", "1.1..1.3"]).success();
+        repo.assert_absent("new.txt", "it is taken out");
+    }
+}
