@@ -714,8 +714,12 @@ fn what_changed_outside_of_the_calls_that_are_told_of_is_named_where_it_goes() {
         (":", "echo USER >>b.txt", "echo AGENT >>a.txt", Some("b.txt")),
         ("echo AGENT >>a.txt", "echo USER >>a.txt", "echo AGENT >>b.txt", Some("a.txt")),
         ("echo AGENT >>a.txt", ":", "echo AGENT >>b.txt", None),
-        // It is in a commit of theirs.
-        ("echo AGENT >>a.txt", "echo USER >>b.txt; git add b.txt; git commit -qm mine", "echo AGENT >>a.txt", None),
+        (
+            "echo AGENT >>a.txt",
+            "echo USER >>b.txt; git add b.txt; git commit -qm mine",
+            "echo AGENT >>a.txt",
+            Some("b.txt"),
+        ),
     ] {
         let name = format!("{first}; {between}; {last}");
         let repo = repo();
@@ -743,7 +747,8 @@ fn what_changed_outside_of_the_calls_that_are_told_of_is_named_where_it_goes() {
 fn a_session_that_changed_nothing_is_not_credited_beside_one_that_does_not_tell_of_all_its_calls() {
     let listed = json!({"hook_event_name": "Stop", "session_id": "a", "prompt_id": "1",
         "background_tasks": [{"id": "b", "type": "shell", "status": "running"}]});
-    for (between, wanted) in [(":", "codex"), ("echo MORE >>a.txt", "codex claude")] {
+    let commits = "echo USER >mine.txt; git add mine.txt; git commit -qm mine";
+    for (between, wanted) in [(":", "codex"), (commits, "codex"), ("echo MORE >>a.txt", "codex claude")] {
         let repo = repo();
         hook(&repo, &["claude"], &prompt("a", "1", "with a server"));
         shell(&repo, ("claude", "a"), "1", "echo A >>a.txt");
@@ -751,6 +756,7 @@ fn a_session_that_changed_nothing_is_not_credited_beside_one_that_does_not_tell_
         hook(&repo, &["codex"], &prompt("c", "1", "beside"));
         shell(&repo, ("codex", "c"), "1", "echo C >b.txt");
         repo.sh(between);
+        shell(&repo, ("codex", "c"), "2", "echo C >c.txt");
         hook(&repo, &["codex"], &stop("c", "1"));
         hook(&repo, &["claude"], &stop("a", "1"));
         let credits = "git log -1 --format=%B | sed -n 's/^Assisted-by: \\([a-z]*\\).*/\\1/p' | xargs";

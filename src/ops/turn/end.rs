@@ -21,7 +21,7 @@ use crate::model::place::Node;
 use crate::model::place::{Place, base_of};
 use crate::model::plan::{Op, Plan};
 use crate::model::planner::{TurnDelta, plan};
-use crate::model::pointers::{Pointers, Tip};
+use crate::model::pointers::Tip;
 use crate::model::record::Record;
 use crate::model::step::Step;
 use crate::model::timeline::{Pin, Timeline};
@@ -32,7 +32,7 @@ use crate::ops::locked::Locked;
 use crate::ops::place::keep_line;
 use crate::ops::turn::branches::owned_by_others;
 use crate::ops::turn::commit::{as_if_committed, auto_commit, replaces_staged_content};
-use crate::ops::turn::gaps::{is_users_end, tells_all};
+use crate::ops::turn::gaps::{committed_since, is_users_end, tells_all};
 use crate::ops::turn::pins::{lost_elsewhere, passed, pin_displaced, unpin_below};
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::{announce_uncovered, note_torn};
@@ -124,7 +124,8 @@ fn note_who_changed_nothing(view: &View<'_>, turn: &mut Turn, after: &Checkpoint
     let has_changed = |part: &Participant| {
         let is_its = |step: &Step| {
             let is_named = || part.session.as_ref().is_some_and(|id| step.others.contains(id));
-            (step.session == part.session || is_named()) && !step.is_users()
+            let is_empty = step.is_background() && step.totals.files == 0;
+            (step.session == part.session || is_named()) && !step.is_users() && !is_empty
         };
         let goes_on = told.iter().any(|call| call.session == part.session && call.goes_on);
         goes_on || (in_background && part.listed.is_some()) || part.told_twice || steps.iter().any(is_its)
@@ -147,8 +148,10 @@ fn are_all_in_steps(view: &View<'_>, turn: &Turn, told: &[ToolCall], after: &Che
     if tells_all(turn) || told.is_empty() || told.iter().any(|call| call.ended_at.is_none() || !call.is_known) {
         return Ok(false);
     }
+    // What is at work in the background makes no commits.
     for (from, to) in unattended::beside_told(view, turn, after)? {
-        if !Pointers::are_of_both(&from, &to) || !Checkpoints::new(view.repo).work_between(&from, &to)?.is_empty() {
+        let committed = committed_since(view, &from, &to)?;
+        if Checkpoints::new(view.repo).file_changes(&from, &to)?.keys().any(|path| !committed.contains(path)) {
             return Ok(false);
         }
     }

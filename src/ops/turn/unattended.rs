@@ -70,8 +70,8 @@ pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTree
         }
     }
     let mut note = |from: &Checkpoint, to: &Checkpoint| {
-        // What the user has committed is theirs.
-        let theirs = committed_since(view, from, to)?;
+        // What the user has committed is theirs, but where not all calls are told of: a commit goes with the turn there.
+        let theirs = if tells_all { committed_since(view, from, to)? } else { Vec::new() };
         let files = checkpoints.file_changes(from, to)?.into_keys().filter(|path| !theirs.contains(path));
         let files: BTreeSet<BString> = files.collect();
         if !files.is_empty() {
