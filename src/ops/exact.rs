@@ -9,8 +9,9 @@ use crate::git::index::Index;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
 use crate::git::refs::evidence::Was;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::{exact, sanitized, shell_word};
-use crate::model::checkpoint::{Change, Checkpoint, Delta, Head, Skipped, shown_place, uncovered_changes};
+use crate::model::checkpoint::{Change, Checkpoint, Delta, FileState, Head, Skipped, shown_place, uncovered_changes};
 use crate::model::guard;
 use crate::model::guard::{CommitOrigin, Leaving};
 use crate::model::merge::Edits;
@@ -264,11 +265,11 @@ fn taken_out(view: &View<'_>, words: &str) -> Result<Option<u64>> {
 fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint, since: u64) -> Result<(Delta, BTreeSet<BString>)> {
     let checkpoints = Checkpoints::new(view.repo);
     let mut files = checkpoints.file_changes(now, goal)?;
-    let going = || files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
-    let mut unknown = checkpoints.left_out(goal, going())?;
-    if going().next().is_some() {
-        let came = came_since(view, since)?;
-        unknown.extend(going().filter(|path| up_from(path.as_bstr()).any(|top| came.contains(top))).cloned());
+    let going = files.iter().filter(|(_, change)| change.to.is_none()).map(|(path, _)| path);
+    let mut unknown = checkpoints.left_out(goal, going)?;
+    if files.values().any(|change| change.from.is_some()) {
+        let came = Came::since(view, since)?;
+        unknown.extend(files.iter().filter(|(path, change)| came.is_of(path, change)).map(|(path, _)| path.clone()));
     }
     files.retain(|path, _| !unknown.contains(path));
     let directories = checkpoints.directory_changes(now, goal, &files)?;
@@ -290,15 +291,42 @@ fn difference(view: &View<'_>, now: &Checkpoint, goal: &Checkpoint, since: u64) 
     Ok((delta, unknown))
 }
 
-/// The names that turns of this line after that one gave what was not captured before.
-fn came_since(view: &View<'_>, since: u64) -> Result<BTreeSet<BString>> {
-    let (mut came, mut at) = (BTreeSet::new(), view.top()?);
-    while let Some(number) = at.filter(|number| *number > since) {
-        let turn = view.timeline.require_turn(number)?;
-        came.extend(turn.came.keys().filter_map(|new| exact::decode(new)));
-        at = turn.previous;
+/// What turns of this line after one have moved from where nothing captured it.
+#[derive(Default)]
+struct Came {
+    /// The names that they gave it, of directories too.
+    names: BTreeSet<BString>,
+    /// The contents: it may have another name since.
+    contents: BTreeSet<ObjectId>,
+}
+
+impl Came {
+    fn since(view: &View<'_>, since: u64) -> Result<Self> {
+        let (objects, mut came, mut at) = (Objects::new(view.repo), Self::default(), view.top()?);
+        while let Some(number) = at.filter(|number| *number > since) {
+            let turn = view.timeline.require_turn(number)?;
+            at = turn.previous;
+            if turn.came.is_empty() {
+                continue;
+            }
+            let after = view.timeline.checkpoint(number, Side::After)?.worktree;
+            for name in turn.came.keys().filter_map(|name| exact::decode(name)) {
+                let file = objects.tree_file(after, name.as_bstr())?.map(|(_, id)| id);
+                let below = objects.entries_below(after, name.as_bstr())?;
+                came.contents.extend(file.into_iter().chain(below.into_iter().filter_map(|(_, slot)| Some(slot?.1))));
+                came.names.insert(name);
+            }
+        }
+        came.contents.remove(&ObjectId::empty_blob(view.repo.hash_kind()));
+        Ok(came)
     }
-    Ok(came)
+
+    /// Whether a file that is changed so is of that.
+    fn is_of(&self, path: &BString, change: &Change<Option<FileState>>) -> bool {
+        let Some(now) = change.from else { return false };
+        let is_named = || up_from(path.as_bstr()).any(|top| self.names.contains(top));
+        self.contents.contains(&now.id) || change.to.is_none() && is_named()
+    }
 }
 
 /// What stays as it is, though it may not have been so then, or not been there: nothing captures it, or that state would not have.

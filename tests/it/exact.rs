@@ -26,6 +26,8 @@ fn what_a_turn_moved_from_where_nothing_captures_it_stays_and_is_named() {
         ("mv o.npy o.txt; echo AGENT >>o.txt", "o.txt", ":"),
         ("mv data ds", "ds/o.csv", ":"),
         ("mv data/o.csv .", "o.csv", "echo MORE >>o.csv"),
+        ("mv o.npy README.txt", "README.txt", ":"),
+        ("mv o.npy o.txt", "p.txt", "oxundo run --ghost -- mv o.txt p.txt"),
     ];
     for (mode, (moves, now, edits)) in Mode::tried().into_iter().flat_map(|mode| stories.map(|story| (mode, story))) {
         for words in ["1:before", "mine"] {
