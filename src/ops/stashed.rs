@@ -8,8 +8,8 @@ use crate::ops::view::View;
 use anyhow::Result;
 use gix::bstr::BString;
 
-/// The stash list with those entries on top that were in another one, are in none any more, and hold one of the files that go; none where
-/// there is no such entry.
+/// The stash list with those entries of an earlier one that are in none any more, and hold one of the files that go, where they were; none
+/// where there is no such entry.
 pub fn back(
     view: &View<'_>,
     then: &[StashEntry],
@@ -23,5 +23,7 @@ pub fn back(
             back.push(entry.clone());
         }
     }
-    Ok((!back.is_empty()).then(|| Change::new(now.to_vec(), [&back, now].concat())))
+    let (old, new): (Vec<_>, Vec<_>) = now.iter().cloned().partition(|entry| then.contains(entry));
+    let there = then.iter().filter(|entry| old.contains(entry) || back.contains(entry)).cloned().collect();
+    Ok((!back.is_empty()).then(|| Change::new(now.to_vec(), [new, there].concat())))
 }

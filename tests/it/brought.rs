@@ -225,13 +225,14 @@ fn a_stash_entry_that_a_turn_popped_comes_back_by_each_way_to_take_that_out() {
         repo.commit("a.txt", "a\n");
         repo.commit("b.txt", "b\n");
         repo.git(["config", "oxundo.mode", "ghost"]);
-        repo.sh("echo USER1 >>b.txt; echo USER2 >u.txt; git stash -q -u");
+        repo.sh("echo USER1 >>b.txt; echo USER2 >u.txt; git stash -q -u; echo USER3 >>a.txt; git stash -q");
+        let list = repo.sh("git stash list");
         repo.oxundo(["checkpoint", "-m", "mine"]).success();
-        turn_by_hooks(&repo, Mode::Ghost, "git stash pop -q; echo AGENT1 >>a.txt");
+        turn_by_hooks(&repo, Mode::Ghost, "git stash pop -q stash@{1}; echo AGENT1 >>a.txt");
         let after = repo.state();
         repo.oxundo(way).success();
-        let left = repo.sh("git stash list; cat b.txt");
-        assert!(left.contains("stash@{0}") && !left.contains("USER1"), "{way:?}: {left}");
+        assert_eq!(repo.sh("git stash list"), list, "{way:?}");
+        assert_eq!(repo.sh("cat b.txt"), "b", "{way:?}");
         // What oxundo made is undone, what it undid is redone.
         repo.oxundo([if way[0] == "undo" { "redo" } else { "undo" }]).success();
         repo.state().assert_is(&after, &format!("{way:?}"));
