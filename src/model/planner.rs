@@ -204,12 +204,15 @@ pub fn plan(op: Op, turns: &[TurnDelta], present: &Present, edits: Edits, merge:
         staying: BTreeSet::new(),
         reached: BTreeSet::new(),
         returned: BTreeSet::new(),
+        returned_whole: BTreeSet::new(),
         overlaps: BTreeMap::new(),
         moved: None,
         turns: turns.iter().map(|turn| turn.turn).collect(),
     };
     planner.reached = planner.reached_by(turns);
-    planner.returned = planner.returned_by(turns);
+    let files = returning(turns.iter().flat_map(|turn| &turn.delta.files));
+    planner.returned = files.into_iter().map(|(path, _)| path.clone()).collect();
+    planner.returned_whole = planner.whole_returned_by(turns);
     let mut returns = Vec::new();
     for turn in turns {
         returns.push((turn.turn, planner.turn(turn)?));
@@ -255,8 +258,10 @@ struct Planner<'a, 'm> {
     staying: BTreeSet<BString>,
     /// Files that are as the walk leaves them already, whatever its turns did to them on the way.
     reached: BTreeSet<BString>,
-    /// What was taken out of a turn of the walk before, and is taken back with that: what somebody has in its place now stays.
+    /// Files that were taken out of a turn of the walk before, which is taken back with that: what somebody has in their place now stays.
     returned: BTreeSet<BString>,
+    /// The same, of what goes and comes as a whole.
+    returned_whole: BTreeSet<BString>,
     overlaps: BTreeMap<BString, Cause>,
     /// The first ref that is not where a turn left it.
     moved: Option<Moved>,
@@ -285,24 +290,25 @@ fn merged_stash(
     back.chain(now.iter().filter(|entry| !gone(entry))).cloned().collect()
 }
 
-/// What these changes, one after the other, lead back to what it was.
-fn returning<'d, T: PartialEq + 'd>(changes: impl Iterator<Item = (&'d BString, &'d Change<T>)>) -> BTreeSet<BString> {
+/// What these changes, one after the other, lead back to what it was, and that.
+fn returning<'d, T: PartialEq + 'd>(
+    changes: impl Iterator<Item = (&'d BString, &'d Change<T>)>,
+) -> Vec<(&'d BString, &'d T)> {
     let mut chains: BTreeMap<&BString, (&T, Option<&T>)> = BTreeMap::new();
     for (path, change) in changes {
         let (_, to) = chains.entry(path).or_insert((&change.from, Some(&change.from)));
         *to = to.filter(|to| **to == change.from).map(|_| &change.to);
     }
-    chains.into_iter().filter(|(_, (from, to))| *to == Some(*from)).map(|(path, _)| path.clone()).collect()
+    let is_back =
+        |(path, (from, to)): (&'d BString, (&'d T, Option<&'d T>))| (to == Some(from)).then_some((path, from));
+    chains.into_iter().filter_map(is_back).collect()
 }
 
 impl Planner<'_, '_> {
-    /// What the turns of the walk, one after the other, lead from a state back to that state.
-    fn returned_by(&self, turns: &[TurnDelta]) -> BTreeSet<BString> {
-        let files = turns.iter().flat_map(|turn| &turn.delta.files);
-        let mut returned = returning(files);
-        let aside = turns.iter().flat_map(|turn| &turn.delta.aside);
-        returned.extend(returning(aside).into_iter().filter(|path| self.thing_at(path).is_some()));
-        returned
+    fn whole_returned_by(&self, turns: &[TurnDelta]) -> BTreeSet<BString> {
+        let whole = returning(turns.iter().flat_map(|turn| &turn.delta.aside)).into_iter();
+        let is_in_place = |(path, was): &(&BString, &Option<Aside>)| was.is_none() && self.thing_at(path).is_some();
+        whole.filter(is_in_place).map(|(path, _)| path.clone()).collect()
     }
 
     /// The files that are where the walk leads to before it begins: the user has thrown away what its turns did.
@@ -416,7 +422,7 @@ impl Planner<'_, '_> {
         // What goes aside makes way for a file, and what comes back finds its place free where one goes.
         // What goes comes first: it may come back under another name.
         let (mut absent, changes) = (BTreeSet::new(), &turn.delta.aside);
-        let changes: Vec<_> = changes.iter().filter(|(path, _)| !self.returned.contains(*path)).collect();
+        let changes: Vec<_> = changes.iter().filter(|(path, _)| !self.returned_whole.contains(*path)).collect();
         for &(path, change) in &changes {
             if let Some(left) = &change.from
                 && !self.goes_aside(path, left, turn, way_back)
