@@ -428,10 +428,7 @@ impl<'a> Revert<'a, '_> {
                 };
                 inverse.delta = restricted(inverse.delta, selection, turn, all);
                 was_there |= !inverse.delta.files.is_empty();
-                let paths: Vec<String> = inverse.delta.files.keys().map(|path| quoted(path.as_bstr())).collect();
-                let paths = paths.iter().map(String::as_str);
-                let out = self.taken.out_of(self.view, turn.turn, paths, &self.capture.checkpoint)?;
-                inverse.delta.files.retain(|path, _| !out.contains(&quoted(path.as_bstr())));
+                self.leave_taken(turn, &mut inverse, |_| true)?;
                 inverse.staged.retain(|path, _| inverse.delta.files.contains_key(path));
                 let state = |side| self.view.timeline.checkpoint(turn.turn, side);
                 let (mut then, left) = (state(Side::Before)?.stash, state(Side::After)?.stash);
@@ -440,6 +437,16 @@ impl<'a> Revert<'a, '_> {
                 inverse.delta.stash =
                     stashed::back(self.view, &then, now, |path| inverse.delta.files.contains_key(path))?;
             } else {
+                // What took it out may be taken out as well.
+                let goes = |by| self.turns.iter().any(|turn| Some(turn.turn) == by);
+                let stays = |path: &str| !goes(self.taken.by(turn.turn, path));
+                let out = self.leave_taken(turn, &mut inverse, stays)?;
+                let entry = |path: BString| {
+                    let entry = Objects::new(repo).tree_entry(commits.after, path.as_bstr())?;
+                    Ok((path, entry))
+                };
+                let stays: Vec<_> = out.into_iter().map(entry).collect::<Result<_>>()?;
+                commits.before = Objects::new(repo).edited_tree(commits.before, &stays)?;
                 self.leave_staged(&mut inverse.delta, &mut commits, &deltas)?;
                 committed.push(commits);
             }
@@ -656,6 +663,18 @@ impl<'a> Revert<'a, '_> {
         let mut delta = TurnDelta { turn: turn.turn, delta, within, ..TurnDelta::default() };
         staged::note(self.view, self.capture, [(&self.capture.checkpoint, &after, &mut delta)].into_iter())?;
         Ok((delta, Committed { turn, after: now, before, brought, branches }, followed))
+    }
+
+    /// Leaves out what was taken out of a turn before, and is out now: what somebody has in its place is theirs. Gives the files.
+    fn leave_taken(&self, turn: &Turn, inverse: &mut TurnDelta, stays: impl Fn(&str) -> bool) -> Result<Vec<BString>> {
+        let paths: Vec<String> = inverse.delta.files.keys().map(|path| quoted(path.as_bstr())).collect();
+        let paths = paths.iter().map(String::as_str).filter(|path| stays(path));
+        let out = self.taken.out_of(self.view, turn.turn, paths, &self.capture.checkpoint)?;
+        let is_out = |path: &BString| out.contains(&quoted(path.as_bstr()));
+        let left = inverse.delta.files.keys().filter(|path| is_out(path)).cloned().collect();
+        inverse.delta.files.retain(|path, _| !is_out(path));
+        inverse.staged.retain(|path, _| !is_out(path));
+        Ok(left)
     }
 
     /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what

@@ -43,6 +43,11 @@ impl Taken {
         Ok(())
     }
 
+    /// The last turn that took this file out of a turn.
+    pub fn by(&self, turn: u64, path: &str) -> Option<u64> {
+        self.0.get(&turn)?.get(path).copied()
+    }
+
     /// Those of these files, as records name them, that were taken out of a turn and are out now.
     pub fn out_of<'p>(
         &self,

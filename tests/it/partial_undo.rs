@@ -87,6 +87,26 @@ fn what_was_taken_out_and_somebody_makes_anew_stays_where_the_rest_is_undone() {
 }
 
 #[test]
+fn what_was_taken_out_and_somebody_has_committed_anew_stays_where_the_rest_is_taken_out() {
+    let ways: [&[&str]; 3] = [&["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--only", "1..2"]];
+    for (mode, way) in Mode::tried().into_iter().flat_map(|mode| ways.map(|way| (mode, way))) {
+        for commit in [":", "git add a.txt; git commit -qm mine"] {
+            let repo = Sandbox::new();
+            repo.commit("a.txt", &lines(&[]));
+            repo.turn(mode, "sed -i '4s/.*/AGENT/' a.txt; echo AGENT >b.txt");
+            repo.oxundo(["undo", "--", "a.txt"]).success();
+            repo.sh(&format!("sed -i '4s/.*/USER/' a.txt; {commit}"));
+            let (before, mine) = (repo.state(), repo.read("a.txt"));
+            repo.oxundo(way).success();
+            repo.assert_absent("b.txt", &format!("{mode:?}: {way:?}: it is taken out"));
+            assert_eq!(repo.read("a.txt"), mine, "{mode:?}: {way:?}: {commit}");
+            repo.redo();
+            repo.state().assert_is(&before, &format!("{mode:?}: {way:?}: {commit}"));
+        }
+    }
+}
+
+#[test]
 fn a_file_that_a_turn_gave_another_name_is_one_thing_by_both_names() {
     for (mode, path) in Mode::tried().into_iter().flat_map(|mode| ["a.txt", "b.txt"].map(|path| (mode, path))) {
         for way in [&["undo", "--"][..], &["undo", "--only", "1", "--"]] {
