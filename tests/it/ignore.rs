@@ -315,6 +315,7 @@ fn what_a_turn_adds_to_the_index_though_it_is_ignored_is_named_where_it_stays() 
         "echo AGENT >>o.npy; git add -f o.npy; git commit -qm its",
         "echo AGENT >>o.npy; sed -i /npy/d .gitignore; git add -A",
         "echo AGENT >n.npy; git add -f n.npy; git commit -qm its",
+        "echo AGENT >>o.npy; git add -f o.npy; git commit -qm its; echo AGENT2 >>o.npy",
     ];
     for (mode, story) in Mode::tried().into_iter().flat_map(|mode| stories.map(|story| (mode, story))) {
         let path = if story.contains("n.npy; git") { "n.npy" } else { "o.npy" };

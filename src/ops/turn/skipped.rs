@@ -160,7 +160,7 @@ pub fn warn_of_unignored<'t>(view: &View<'_>, turns: impl Iterator<Item = &'t Tu
         let (Ok(before), Ok(end)) = (state(Side::Before), state(Side::After)) else { continue };
         let new = unignored(view, plan.files.iter().map(|file| &file.path), &end, || Some(now.clone()));
         let gone = plan.index.iter().filter(|entries| !entries.from.is_empty() && entries.to.is_empty());
-        let is_covered = |path: &BString| plan.files.iter().any(|file| file.path == *path);
+        let is_covered = |path: &BString| plan.files.iter().any(|file| file.path == *path && file.to.is_none());
         let new = with_added(view, new, gone.map(|entries| &entries.path), is_covered, &before);
         if !new.is_empty() {
             let words = if new.len() == 1 { "stays as it is: it was" } else { "stay as they are: they were" };
