@@ -2,7 +2,7 @@
 //! whatever name calls have given them since.
 
 use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
-use crate::steps::{edit, hook, shell};
+use crate::steps::{edit, hook, shell, tick};
 use serde_json::json;
 
 const MAKE: &str = "seq 100 >big; echo AGENT >>big";
@@ -226,5 +226,57 @@ fn what_the_user_saved_in_what_goes_as_a_whole_is_named_by_each_way_to_take_it_o
         undone.warns("what you saved in 'dist' during turn 1 goes with it");
         repo.redo();
         repo.state().assert_is(&after, &format!("{way:?}"));
+    }
+}
+
+/// A turn that edits a file, what the user does then, and the next edit.
+fn edited_by_both(mode: Mode, [first, user, second]: [&str; 3]) -> Sandbox {
+    let repo = small();
+    repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+    hook(&repo, "s", "UserPromptSubmit", &json!({}));
+    edit(&repo, 1, "f", first);
+    tick();
+    repo.sh(user);
+    tick();
+    edit(&repo, 2, if second.contains(">>a") { "a" } else { "f" }, second);
+    hook(&repo, "s", "Stop", &json!({}));
+    repo
+}
+
+#[test]
+fn what_the_user_saves_in_a_file_while_it_is_over_the_limits_is_in_no_commit() {
+    for story in [
+        ["seq 100 >f", "echo USER >>f", "sed -i '/^[0-9]/d' f; echo AGENT >>f"],
+        ["seq 100 >f", "echo USER >f", "echo AGENT >>a"],
+        ["echo AGENT >f; chmod 600 f", "echo USER >>f", "echo AGENT >>f; chmod 644 f"],
+        ["echo AGENT >f", "seq 100 >>f; echo USER >>f", "sed -i '/^[0-9]/d' f; echo AGENT >>f"],
+    ] {
+        let repo = edited_by_both(Mode::Commit, story);
+        assert!(!repo.git(["log", "-p", "--format="]).contains("USER"), "{story:?}");
+        assert!(repo.read("f").windows(4).any(|word| word == b"USER"), "{story:?}");
+    }
+}
+
+/// It is theirs as well, and not theirs alone.
+#[test]
+fn a_file_of_an_edits_that_the_user_takes_over_the_limits_is_asked_after() {
+    for (mode, story) in Mode::tried().into_iter().flat_map(|mode| {
+        [
+            ["echo AGENT >f", "chmod 600 f", "echo AGENT >>f"],
+            ["echo AGENT >f", "chmod 600 f", "echo AGENT >>a"],
+            ["echo AGENT >f", "seq 100 >>f", "echo AGENT >>f"],
+            ["echo AGENT >f", "seq 100 >>f", "echo AGENT >>a"],
+        ]
+        .map(|story| (mode, story))
+    }) {
+        let repo = edited_by_both(mode, story);
+        let after = repo.state();
+        let refused = repo.refuses(&["undo"], "conflict");
+        assert_eq!(refused["paths"], json!(["f"]), "{mode:?}: {story:?}: {refused}");
+        repo.state().assert_is(&after, "nothing is changed");
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        repo.assert_absent("f", &format!("{mode:?}: {story:?}"));
+        repo.redo();
+        repo.state().assert_is(&after, &format!("{mode:?}: {story:?}"));
     }
 }

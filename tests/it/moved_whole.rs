@@ -282,9 +282,15 @@ fn what_calls_made_whole_is_theirs_where_the_user_adds_a_file_in_it_between_two(
         "git add dist",
         "git add dist; git commit -qm both",
     ] {
-        for last in
-            [":", "echo ITS >its.txt", "git add -A", "echo MORE >>dist/f", "mkdir dist/sub; echo ITS >dist/sub/g"]
-        {
+        for last in [
+            ":",
+            "echo ITS >its.txt",
+            "git add -A",
+            "echo MORE >>dist/f",
+            "mkdir dist/sub; echo ITS >dist/sub/g",
+            "rm dist/f; echo ITS >its.txt",
+            "rm -r dist/in",
+        ] {
             for mode in Mode::BOTH {
                 let name = format!("{mode:?}: {theirs}; {last}");
                 let repo = Sandbox::new();

@@ -327,10 +327,13 @@ impl Gaps {
         let (mut users, mut within) = (Vec::new(), Within::of(view, turn, &base, told));
         let mut gap = |from: &Checkpoint, to: &Checkpoint| {
             let mut work = checkpoints.work_between(from, to)?;
-            let within_reach = within.take_from(from, &users, &mut work);
+            let mut touched = within.take_from(from, &users, &mut work);
+            let out_of_reach = taken_out_of_reach(view, &base, to, &mut work)?;
             let then = (!work.index.is_empty()).then(|| to.clone());
             let by_calls = moved_by_calls(view, (&base, from), &work)?;
-            let new = checkpoints.new_beyond_limits(from, to)?;
+            let mut new = checkpoints.new_beyond_limits(from, to)?;
+            new.retain(|new| !out_of_reach.contains(&new.path));
+            touched.extend(out_of_reach.into_iter().map(|name| Touched { name, file: None }));
             users.extend(new.iter().map(|new| new.path.clone()));
             let mut beyond = Vec::new();
             for new in new {
@@ -344,9 +347,8 @@ impl Gaps {
             let made = made.collect();
             // What is known of it file by file needs no more to be said.
             let is_known = |top: &BString| work.files.keys().any(|path| is_at_or_below(path.as_bstr(), top.as_bstr()));
-            let touched = touched_beyond_limits(from, to).into_iter().filter(|it| !is_known(&it.path));
-            let touched = touched.map(|it| Touched::of(it, to));
-            let touched = touched.chain(within_reach).collect();
+            let saved = touched_beyond_limits(from, to).into_iter().filter(|it| !is_known(&it.path));
+            touched.splice(..0, saved.map(|it| Touched::of(it, to)));
             let was = from.worktree;
             let (from, to, renames) = (Pointers::of(from), Pointers::of(to), Renames::default());
             Ok::<_, anyhow::Error>(Gap {
@@ -408,6 +410,12 @@ impl Gaps {
             }
         }
         names
+    }
+
+    /// The files that were beyond the limits as the user saved something in them.
+    pub fn touched(&self) -> BTreeSet<BString> {
+        let touched = self.all.iter().flat_map(|gap| &gap.touched);
+        touched.map(|touched| &touched.name).filter(|name| !name.ends_with(b"/")).cloned().collect()
     }
 
     /// Whether the user has changed a file of this name.
@@ -811,13 +819,46 @@ impl<'a> Saved<'a> {
     }
 }
 
+/// Leaves out of what the user did the files that calls have made, and that are beyond the limits since the user has changed them: they are
+/// not deleted. Gives these.
+fn taken_out_of_reach(
+    view: &View<'_>,
+    base: &Checkpoint,
+    to: &Checkpoint,
+    work: &mut Delta,
+) -> Result<BTreeSet<BString>> {
+    let gone = work.files.iter().filter(|(path, change)| change.to.is_none() && to.skips(path));
+    let mut out = BTreeSet::new();
+    for path in gone.map(|(path, _)| path) {
+        if Checkpoints::new(view.repo).captured_file(base, path.as_bstr())?.is_none() {
+            out.insert(path.clone());
+        }
+    }
+    work.files.retain(|path, _| !out.contains(path));
+    Ok(out)
+}
+
+/// The files that somebody has brought within reach since the last step of an open turn, and that its calls had made in what was not
+/// captured as a whole: by the times that they have as long as they are there. `base` is how it began, `users` what is theirs.
+pub fn brought_within(
+    view: &View<'_>,
+    turn: &Turn,
+    [base, last, now]: [&Checkpoint; 3],
+    told: &[ToolCall],
+    users: &[BString],
+) -> Result<BTreeSet<BString>> {
+    let mut within = Within::of(view, turn, base, told);
+    within.take_from(last, users, &mut Checkpoints::new(view.repo).work_between(last, now)?);
+    Ok(within.brought)
+}
+
 /// What calls have made beyond the limits and is within reach since, as what was added to the index: it is still the calls'.
 struct Within<'a> {
     worktree: Worktree<'a>,
     base: &'a Checkpoint,
     /// All calls, while the turn is open.
     told: &'a [ToolCall],
-    /// The files in what was not captured as a whole, by the times that they have as the turn ends.
+    /// The files in what was not captured as a whole, by the times that they have as they are looked at.
     brought: BTreeSet<BString>,
 }
 

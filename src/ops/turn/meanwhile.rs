@@ -67,6 +67,8 @@ pub struct Theirs {
     moved: CameFrom,
     /// The names under which the user changed files that calls had moved there, by their first ones.
     names: BTreeMap<BString, BTreeSet<BString>>,
+    /// What was beyond the limits as they saved something in it: of the turn's part in that nothing can be told.
+    touched: BTreeSet<BString>,
     /// Whether the turn's agents tell of all that they do.
     pub is_told: bool,
 }
@@ -159,7 +161,7 @@ impl Theirs {
             && led == start
             && goal.skipped == ends.before.skipped
             && Checkpoints::new(view.repo).work_between(ends.before, &goal)?.is_empty();
-        let (found, names) = (gaps.found.take(), gaps.names());
+        let (found, names, touched) = (gaps.found.take(), gaps.names(), gaps.touched());
         let mut moves = gaps.moves();
         if !owned.is_empty() && led.head != start.head {
             moves.push((start, led));
@@ -176,6 +178,7 @@ impl Theirs {
             came_from,
             moved: by_calls,
             names,
+            touched,
             is_told,
         })
     }
@@ -217,6 +220,9 @@ impl Theirs {
     ) -> Result<Whose> {
         let checkpoints = Checkpoints::new(view.repo);
         let file = |state: &Checkpoint, path: &BStr| checkpoints.captured_file(state, path);
+        if self.touched.contains(path) {
+            return Ok(Whose::Users);
+        }
         if self.left.is_empty() && self.goal.is_none() && self.crowded.is_empty() {
             return Ok(Whose::Turns);
         }

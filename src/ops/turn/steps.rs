@@ -28,7 +28,7 @@ use crate::model::turn::{Brought, FileChange, Participant, Turn};
 use crate::ops::locked::Locked;
 use crate::ops::turn::calls::{FoundBefore, Left};
 use crate::ops::turn::found::{commits_of, found_state, lead_before};
-use crate::ops::turn::gaps::{are_gaps_users, led_as, with_found};
+use crate::ops::turn::gaps::{are_gaps_users, brought_within, led_as, with_found};
 use crate::ops::turn::reach::{Reach, found_as_begun, found_by, is_any_at_large, may_write};
 use crate::ops::turn::running::left_running;
 use crate::ops::turn::since::Since;
@@ -140,6 +140,7 @@ pub fn record_begun(locked: &mut Locked<'_>, part: &Participant, tool: &ToolUse)
         let (told, length) = record_ended(locked).unwrap_or_else(|_| calls::so_far(repo));
         let mut found = found_before(locked, tool, &told).unwrap_or_default();
         let _ = record_found(locked, &told, &mut found).and_then(|()| keep_found(locked, tool, &found));
+        let _ = note_within(locked, &told, &found);
         if calls::record_begun_if(repo, part, tool, found, || left == 0 || calls::is_all(repo, length))? {
             break;
         }
@@ -793,6 +794,33 @@ fn record_found(locked: &mut Locked<'_>, told: &[ToolCall], found: &mut FoundBef
     let others = at_work_beside(&turn, told, part);
     let before = found_as_it_began(locked, &turn, (number, &last), part.listed.zip(locked.timeline.found(turn.turn)?))?;
     put_background(locked, &turn, part, (&last, Seen { before, after, is_named: false }), others)
+}
+
+/// Notes which files calls had made in what was not captured as a whole, where somebody has brought that within reach by now: a call may
+/// delete them.
+fn note_within(locked: &mut Locked<'_>, told: &[ToolCall], found: &FoundBefore) -> Result<()> {
+    let Some(turn) = locked.open_turn()?.filter(|_| found.state.is_some()) else { return Ok(()) };
+    let (last, Some(state)) = (last_known(locked, &turn)?, found.state) else { return Ok(()) };
+    let base = states::after(&locked.timeline, &turn, 0)?;
+    let mut new = last.skipped.iter().filter(|skipped| !base.is_beyond(skipped.path.as_bstr())).peekable();
+    if new.peek().is_none() {
+        return Ok(());
+    }
+    let (now, mut users) = (Checkpoints::new(locked.repo).read_checkpoint(state)?, Vec::new());
+    for skipped in new {
+        if !is_beyond_by_calls(locked, &turn, &skipped.path)? {
+            users.push(skipped.path.clone());
+        }
+    }
+    let within = brought_within(locked, &turn, [&base, &last, &now], told, &users)?;
+    let within: BTreeSet<String> = within.iter().map(|path| exact::encode(path)).collect();
+    if within == turn.within {
+        return Ok(());
+    }
+    let mut update = locked.timeline.update();
+    update.put_turn(&Turn { within, ..turn })?;
+    let plan = Plan::empty(Op::Begin, locked.head.clone());
+    locked.carry_out(&plan, update, "within reach before a call".to_owned(), Vec::new(), None)
 }
 
 /// What was there as something began to be at work in the background, by the state after the last step.
