@@ -1,6 +1,7 @@
 //! Files over the limits in the steps of a turn: taken out with their steps, and what the user saved in them is asked after under
 //! whatever name calls have given them since.
 
+use crate::form::part;
 use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 use crate::steps::{edit, hook, shell, tick};
 use serde_json::json;
@@ -181,29 +182,27 @@ fn what_edits_take_over_the_limits_or_back_within_them_is_the_turns() {
         &["mkdir -p new/in; seq 100 >new/in/f; ln new/in/f f; rm f"],
         &["mkdir -p new/in; seq 100 >new/in/f", "echo MORE >>new/in/f"],
     ];
-    in_both_modes(|mode| {
-        for calls in stories {
-            for last in [None, Some("echo AGENT >>a")] {
-                let repo = small();
-                repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
-                let before = repo.state();
-                hook(&repo, "s", "UserPromptSubmit", &json!({}));
-                let path = if calls[0].contains("new/in") { "new/in/f" } else { "f" };
-                let told = calls.iter().map(|call| (path, *call)).chain(last.map(|call| ("a", call)));
-                for (id, (path, call)) in (1..).zip(told) {
-                    edit(&repo, id, path, call);
-                }
-                hook(&repo, "s", "Stop", &json!({}));
-                let after = repo.state();
-                let undone = repo.oxundo(["undo"]);
-                undone.success();
-                assert!(!undone.err().contains("you saved"), "{calls:?}: {undone:?}");
-                repo.state().assert_is(&before, &format!("{mode:?}: {calls:?}, {last:?}"));
-                repo.redo();
-                repo.state().assert_is(&after, &format!("{mode:?}: {calls:?}, {last:?}"));
-            }
+    let stories = stories.into_iter().flat_map(|calls| [(calls, None), (calls, Some("echo AGENT >>a"))]);
+    for (mode, (calls, last)) in part(stories.flat_map(|story| Mode::BOTH.map(|mode| (mode, story)))) {
+        let name = format!("{mode:?}: {calls:?}, {last:?}");
+        let repo = small();
+        repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+        let before = repo.state();
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        let path = if calls[0].contains("new/in") { "new/in/f" } else { "f" };
+        let told = calls.iter().map(|call| (path, *call)).chain(last.map(|call| ("a", call)));
+        for (id, (path, call)) in (1..).zip(told) {
+            edit(&repo, id, path, call);
         }
-    });
+        hook(&repo, "s", "Stop", &json!({}));
+        let after = repo.state();
+        let undone = repo.oxundo(["undo"]);
+        undone.success();
+        assert!(!undone.err().contains("you saved"), "{name}: {undone:?}");
+        repo.state().assert_is(&before, &name);
+        repo.redo();
+        repo.state().assert_is(&after, &name);
+    }
 }
 
 /// By paths, too.

@@ -1,6 +1,7 @@
 //! What a turn only brings to its branch, as by a pull, a merge or a stash, and what somebody does with its work by git alone: taking the
 //! turn out takes out what it made, and nothing else.
 
+use crate::form::part;
 use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 use crate::steps::{hook, shell};
 use serde_json::json;
@@ -170,10 +171,8 @@ fn what_git_had_stashed_of_the_users_stays_where_the_turn_that_ended_their_rebas
         "git rebase --abort; sed -i 15s/.*/AGENT/ c.txt",
     ];
     let ways: [&[&str]; 3] = [&["undo", "--only", "1"], &["undo", "--revert"], &["undo", "--", ":/"]];
-    for (mode, end, way) in Mode::tried()
-        .into_iter()
-        .flat_map(|mode| ends.into_iter().flat_map(move |end| ways.into_iter().map(move |way| (mode, end, way))))
-    {
+    let stories = ends.into_iter().flat_map(|end| ways.map(|way| (end, way)));
+    for (mode, (end, way)) in part(stories.flat_map(|story| Mode::BOTH.map(|mode| (mode, story)))) {
         let name = format!("{mode:?}: {end}: {way:?}");
         let repo = stopped();
         turn_by_hooks(&repo, mode, &format!("{end}; echo AGENT >its.txt"));

@@ -441,7 +441,7 @@ fn in_a_run_the_users_work_after_undo_is_in_no_agents_commit() {
             "the end of the run" => "true".to_owned(),
             _ => [call(BEGIN, 3, ""), "echo agents-third >>README.txt".to_owned(), call(END, 3, "")].join("; "),
         };
-        let wait = "until [ -e \"$HOME/go\" ]; do sleep 0.02; done";
+        let wait = "while [ -d \"$HOME\" -a ! -e \"$HOME/go\" ]; do sleep 0.02; done";
         let script = format!("{first}; : >\"$HOME/first\"; {wait}; {second}; {third}");
         let run = repo.spawn(&["run", "--", "sh", "-ec", &script]);
         repo.wait_for("first");

@@ -1,6 +1,7 @@
 //! Directories that are not captured, and files over the limits: undo moves them as a whole, whatever somebody has done in them
 //! since. What is in them then is not the turn's alone.
 
+use crate::form::part;
 use crate::sandbox::{Mode, Sandbox};
 use crate::steps::{hook, shell, tick};
 use serde_json::json;
@@ -276,46 +277,45 @@ fn what_one_call_makes_whole_and_the_next_one_adds_to_the_index_goes_with_the_tu
 
 #[test]
 fn what_calls_made_whole_is_theirs_where_the_user_adds_a_file_in_it_between_two() {
-    for theirs in [
+    let adds = [
         "git add dist/mine",
         "git add dist/mine; git commit -qm mine",
         "git add dist",
         "git add dist; git commit -qm both",
-    ] {
-        for last in [
-            ":",
-            "echo ITS >its.txt",
-            "git add -A",
-            "echo MORE >>dist/f",
-            "mkdir dist/sub; echo ITS >dist/sub/g",
-            "rm dist/f; echo ITS >its.txt",
-            "rm -r dist/in",
-        ] {
-            for mode in Mode::BOTH {
-                let name = format!("{mode:?}: {theirs}; {last}");
-                let repo = Sandbox::new();
-                repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
-                hook(&repo, "s", "UserPromptSubmit", &json!({}));
-                shell(&repo, 1, "mkdir -p dist/in; echo ITS >dist/f; echo ITS >dist/in/f");
-                tick();
-                repo.sh(&format!("echo MINE >dist/mine; {theirs}"));
-                tick();
-                shell(&repo, 2, last);
-                hook(&repo, "s", "Stop", &json!({}));
-                let after = repo.state();
-                let undone = repo.oxundo(["undo"]);
-                // What they have committed of the turn's stays.
-                let is_theirs = theirs.ends_with("both");
-                for file in ["dist/f", "dist/in/f"] {
-                    assert!(!repo.exists(file) || is_theirs, "{name}: {file}: {undone:?}");
-                }
-                assert_eq!(repo.read("dist/mine"), b"MINE\n", "{name}: {undone:?}");
-                if undone.code == 0 {
-                    repo.redo();
-                    repo.state().assert_is(&after, &name);
-                }
-                repo.assert_sound();
-            }
+    ];
+    let ends = [
+        ":",
+        "echo ITS >its.txt",
+        "git add -A",
+        "echo MORE >>dist/f",
+        "mkdir dist/sub; echo ITS >dist/sub/g",
+        "rm dist/f; echo ITS >its.txt",
+        "rm -r dist/in",
+    ];
+    let stories = adds.into_iter().flat_map(|add| ends.map(|end| (add, end)));
+    for (mode, (theirs, last)) in part(stories.flat_map(|story| Mode::BOTH.map(|mode| (mode, story)))) {
+        let name = format!("{mode:?}: {theirs}; {last}");
+        let repo = Sandbox::new();
+        repo.git(["config", "oxundo.mode", if mode == Mode::Ghost { "ghost" } else { "commit" }]);
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "mkdir -p dist/in; echo ITS >dist/f; echo ITS >dist/in/f");
+        tick();
+        repo.sh(&format!("echo MINE >dist/mine; {theirs}"));
+        tick();
+        shell(&repo, 2, last);
+        hook(&repo, "s", "Stop", &json!({}));
+        let after = repo.state();
+        let undone = repo.oxundo(["undo"]);
+        // What they have committed of the turn's stays.
+        let is_theirs = theirs.ends_with("both");
+        for file in ["dist/f", "dist/in/f"] {
+            assert!(!repo.exists(file) || is_theirs, "{name}: {file}: {undone:?}");
         }
+        assert_eq!(repo.read("dist/mine"), b"MINE\n", "{name}: {undone:?}");
+        if undone.code == 0 {
+            repo.redo();
+            repo.state().assert_is(&after, &name);
+        }
+        repo.assert_sound();
     }
 }

@@ -537,7 +537,8 @@ fn what_somebody_else_leaves_running_is_no_agents_work() {
     ];
     check_all(ways.map(|way| (way.0.to_owned(), way)), |(way, before, behind)| {
         let repo = Sandbox::new();
-        let wait = "(until [ -e \"$HOME/go\" ]; do sleep 0.01; done) >/dev/null 2>&1 &";
+        // Nor longer than there is such a directory: what nobody waits for may not be asked again before that goes.
+        let wait = "(while [ -d \"$HOME\" -a ! -e \"$HOME/go\" ]; do sleep 0.01; done) >/dev/null 2>&1 &";
         let first = if *way == "before the call" { "CLAUDECODE=1 setsid -w sh -c '{wait}'" } else { "" };
         let [first, run] = [
             first.replace("{wait}", wait),
