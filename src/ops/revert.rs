@@ -918,8 +918,12 @@ fn put_stashed(repo: &Repo, state: &mut Checkpoint, after: &Checkpoint) -> Resul
     let (objects, checkpoints, mut overlaps) = (Objects::new(repo), Checkpoints::new(repo), BTreeMap::new());
     for named in state.operation.autostashes() {
         let Ok(entry) = ObjectId::from_hex(objects.blob(named)?.trim_ascii()) else { continue };
-        let is_listed = after.stash.iter().any(|listed| listed.id == entry);
-        if is_listed || !objects.has_commit(entry) {
+        if let Some(listed) = after.stash.iter().find(|listed| listed.id == entry) {
+            // It is the user's, and stays there.
+            state.stash.insert(0, listed.clone());
+            continue;
+        }
+        if !objects.has_commit(entry) {
             continue;
         }
         let Some(onto) = objects.parents(entry)?.first().copied() else { continue };

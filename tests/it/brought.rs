@@ -186,6 +186,30 @@ fn what_git_had_stashed_of_the_users_stays_where_the_turn_that_ended_their_rebas
     }
 }
 
+/// Git leaves it in the stash list then.
+#[test]
+fn what_git_had_stashed_of_the_users_and_could_not_bring_back_stays_in_the_stash_list() {
+    let ways: [&[&str]; 2] = [&["undo", "--only", "1"], &["undo", "--revert"]];
+    for (mode, way) in Mode::BOTH.into_iter().flat_map(|mode| ways.map(|way| (mode, way))) {
+        let repo = stopped();
+        repo.sh("git rebase --abort; git stash -q; git switch -q side; sed -i 2s/.*/SIDE4/ c.txt; git commit -qam more; git switch -q main
+            git stash pop -q; git rebase -q --autostash side || :");
+        turn_by_hooks(
+            &repo,
+            mode,
+            "sed -i '/^[<=>]/d' a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue; echo AGENT >its.txt",
+        );
+        let (after, list) = (repo.state(), repo.sh("git stash list; git stash show -p"));
+        assert!(list.contains("+USER2"), "{list}");
+        repo.oxundo(way).success();
+        assert_eq!(repo.sh("git stash list; git stash show -p"), list, "{mode:?}: {way:?}");
+        repo.assert_absent("its.txt", &format!("{mode:?}: {way:?}"));
+        repo.redo();
+        repo.state().assert_is(&after, &format!("{mode:?}: {way:?}"));
+        repo.assert_sound();
+    }
+}
+
 #[test]
 fn what_was_there_in_the_middle_of_the_users_rebase_stays_where_the_turn_that_ended_it_is_taken_out() {
     let ways: [&[&str]; 2] = [&["undo", "--only", "1"], &["undo", "--revert"]];
