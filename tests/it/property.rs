@@ -249,8 +249,8 @@ fn on_one_branch(states: &[State], from: usize, to: usize) -> bool {
 fn walk(story: &Story, repo: &Sandbox, states: &[State], view: impl Fn(&State) -> State) {
     let mut position = states.len() - 1;
     let mut went = vec![position];
-    // Without its reflog there is no stash, and that is then the user's doing.
-    let may_prune = !story.told().contains("git stash");
+    // Without its reflog there is no stash, be it git's own of a rebase, and that is then the user's doing.
+    let may_prune = !story.told().contains("stash");
     for &(back, steps, prune) in &story.walk {
         let mut wanted = if back { position.saturating_sub(steps) } else { (position + steps).min(states.len() - 1) };
         if !on_one_branch(states, position, wanted) {
