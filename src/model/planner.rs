@@ -410,11 +410,21 @@ impl Planner<'_, '_> {
                 way_back.operation = Some(Change::new(next.clone(), now));
             }
             self.operation = next;
-        } else if now.is_under_way() && now != turn.within {
+        } else if now.is_under_way() && now != turn.within && !self.leaves_alone(&now, turn) {
             self.beside.get_or_insert(turn.turn);
         }
         // Where the walk before led away from an end of it, all that was there comes back.
         self.is_lost = !is_known && turn.goal().is_under_way() && self.operation != *turn.goal();
+    }
+
+    /// Whether a turn has nothing to do with an operation that is in progress on the way to it.
+    fn leaves_alone(&self, operation: &Operation, turn: &TurnDelta) -> bool {
+        let Delta { head, index, files, .. } = &turn.delta;
+        let is_staged = |path: &BString| self.index.contains_key(path) || self.present.staged.contains(path);
+        head.is_none()
+            && index.is_empty()
+            && (files.is_empty() || !operation.has_autostash())
+            && !files.keys().any(is_staged)
     }
 
     /// What goes and comes as a whole.

@@ -347,8 +347,13 @@ fn beside_branch(view: &View<'_>, mut refusal: Refusal, name: &str, range: &Turn
 pub fn stays_on_undo(view: &View<'_>, range: &TurnRange, legs: &[Leg], plan: &Plan) -> Result<bool> {
     let walked = legs.iter().zip(&range.turns).skip(range.back).map(|(leg, turn)| (turn, &leg.start.operation));
     let may_leave = merges_that_may_leave(view, walked)?;
-    let comes = commits_that_come(view, plan)?;
     let objects = Objects::new(view.repo);
+    let mut comes = commits_that_come(view, plan)?;
+    // What was being merged then is so again.
+    let merged = legs.iter().skip(range.back).map(|leg| objects.merged_by(&leg.start.operation));
+    let merged = merged.collect::<Result<Vec<_>>>()?.concat();
+    let held = objects.reachable_from(&merged, &comes)?;
+    comes.retain(|commit| !held.contains(commit));
     for commit in comes.iter().filter(|commit| !may_leave.contains(*commit)) {
         if objects.parents(*commit)?.len() > 1 {
             return Ok(true);
@@ -400,9 +405,12 @@ fn merges_that_may_leave<'a>(
     Ok(may_leave)
 }
 
-/// What an operation holds that a walk leads to: what is being merged, and what is on no branch, as a rebase has it.
+/// What an operation holds that a walk leads to: what is being merged, and what is on no branch, as a rebase has it. Turns further down
+/// that moved no ref leave one alone that was begun since.
 pub fn held_by_operation(view: &View<'_>, legs: &[Leg]) -> Result<Vec<ObjectId>> {
-    let Some(goal) = legs.last().map(|leg| &leg.goal).filter(|goal| goal.operation.is_under_way()) else {
+    let leads = |leg: &&Leg| leg.start.head != leg.goal.head || leg.start.operation != leg.goal.operation;
+    let leading = legs.iter().rev().find(leads).or(legs.last());
+    let Some(goal) = leading.map(|leg| &leg.goal).filter(|goal| goal.operation.is_under_way()) else {
         return Ok(Vec::new());
     };
     let named = Objects::new(view.repo).merged_by(&goal.operation)?;
