@@ -65,7 +65,8 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         _ => switch_to(view, &goal, edits)?,
     };
     let goes = |path: &BString| plan.files.iter().any(|file| file.path == *path);
-    plan.stash = stashed::back(view, &goal.stash, &capture.checkpoint.stash, goes)?;
+    let then = stashed::with_autostashes(view, &goal.stash, &goal.operation)?;
+    plan.stash = stashed::back(view, &then, &capture.checkpoint.stash, goes)?;
     let what = turn.map_or_else(|| sanitized(words), |turn| format!("turn {turn}"));
     let Some(commit) = goal.head.commit else {
         return Err(Refusal::new(Code::Branch, format!("there is no commit yet at {what}"))

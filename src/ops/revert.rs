@@ -913,9 +913,15 @@ fn with_operation_given_up(
 }
 
 /// What git has stashed for as long as an operation lasts is there again as that ends; where it did not go together with what was there,
-/// it is in the stash list of the state after it. Gives the files where it does not go together with what is in this state.
+/// it is in the stash list of the state after it. Gives the files where it does not go together with what is in this state, or where it
+/// may be, as it is not known what was stashed.
 fn put_stashed(repo: &Repo, state: &mut Checkpoint, after: &Checkpoint) -> Result<Vec<BString>> {
     let (objects, checkpoints, mut overlaps) = (Objects::new(repo), Checkpoints::new(repo), BTreeMap::new());
+    if state.operation.unread.is_some() {
+        let mut uncommitted = objects.changed_paths(objects.head_tree(&after.head)?, after.worktree)?;
+        uncommitted.retain(|path| !after.index.unmerged().contains(path));
+        return Ok(uncommitted);
+    }
     for named in state.operation.autostashes() {
         let Ok(entry) = ObjectId::from_hex(objects.blob(named)?.trim_ascii()) else { continue };
         if let Some(listed) = after.stash.iter().find(|listed| listed.id == entry) {

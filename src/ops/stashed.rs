@@ -3,10 +3,24 @@
 
 use crate::git::objects::Objects;
 use crate::model::checkpoint::{Change, StashEntry};
+use crate::model::operation::Operation;
 use crate::ops::turn::sole::stashed;
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::BString;
+
+/// A stash list with what git had stashed for as long as an operation lasts, which does not come along: git has it there as well, where
+/// it cannot bring it back.
+pub fn with_autostashes(view: &View<'_>, list: &[StashEntry], operation: &Operation) -> Result<Vec<StashEntry>> {
+    let (objects, mut all) = (Objects::new(view.repo), Vec::new());
+    for named in operation.autostashes() {
+        let Ok(id) = ObjectId::from_hex(objects.blob(named)?.trim_ascii()) else { continue };
+        all.extend(objects.as_stash_entry(id, "autostash"));
+    }
+    all.extend_from_slice(list);
+    Ok(all)
+}
 
 /// The stash list with those entries of an earlier one that are in none any more, and hold one of the files that go, where they were; none
 /// where there is no such entry.

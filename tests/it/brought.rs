@@ -143,7 +143,6 @@ fn what_came_by_a_merge_that_the_user_has_concluded_stays() {
     });
 }
 
-/// Of a turn that did nothing but begin the merge nothing is left to take out. The turn below can be undone all the same.
 /// The user's rebase has stopped at a conflict in a.txt: `main` onto `side`, which has b.txt and d.txt as well. Something of theirs is
 /// uncommitted.
 fn stopped() -> Sandbox {
@@ -230,6 +229,41 @@ fn what_was_there_in_the_middle_of_the_users_rebase_stays_where_the_turn_that_en
     }
 }
 
+/// The branch is not in the middle of anything: what git had stashed for that is in the stash list, as where git cannot bring it back.
+#[test]
+fn what_git_had_stashed_of_the_users_is_in_the_stash_list_where_a_branch_begins_before_it_came_back() {
+    let ends = [
+        "sed -i '/^[<=>]/d' a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue",
+        "git rebase --abort; sed -i 15s/.*/AGENT/ c.txt",
+    ];
+    for (mode, end) in part(ends.into_iter().flat_map(|end| Mode::BOTH.map(|mode| (mode, end)))) {
+        let repo = stopped();
+        turn_by_hooks(&repo, mode, &format!("{end}; echo AGENT >its.txt"));
+        let after = repo.state();
+        let output = repo.oxundo(["branch", "new", "0"]);
+        output.success();
+        assert!(repo.sh("git stash show -p").contains("+USER2"), "{mode:?}: {end}: {output:?}");
+        assert_eq!(repo.sh("git stash list"), "stash@{0}: autostash", "{mode:?}: {end}");
+        repo.undo();
+        repo.state().assert_is(&after, &format!("{mode:?}: {end}"));
+        repo.assert_sound();
+    }
+}
+
+/// In a copy of the repository nobody trusts the record of what git was in the middle of.
+#[test]
+fn what_git_may_have_stashed_of_the_users_stays_in_a_copy_of_the_repository() {
+    for mode in Mode::BOTH {
+        let repo = stopped();
+        turn_by_hooks(&repo, mode, "git rebase --abort; sed -i 15s/.*/AGENT/ a.txt; git commit -qm its a.txt");
+        for way in ["undo --only 1", "undo --revert", "undo -- :/"] {
+            repo.sh(&format!("rm -rf ../copy; cp -r . ../copy; cd ../copy; oxundo {way} >../said 2>&1"));
+            assert!(repo.sh("cat ../copy/c.txt").contains("USER2"), "{mode:?}: {way}");
+            assert!(!repo.sh("cat ../copy/a.txt").contains("AGENT"), "{mode:?}: {way}: what is committed is taken out");
+        }
+    }
+}
+
 /// What the user had stashed is nowhere else, once the files go that it came back to.
 #[test]
 fn a_stash_entry_that_a_turn_popped_comes_back_by_each_way_to_take_that_out() {
@@ -263,6 +297,38 @@ fn a_stash_entry_that_a_turn_popped_comes_back_by_each_way_to_take_that_out() {
     }
 }
 
+/// What was being merged is so again, and nobody loses anything of it.
+#[test]
+fn a_merge_of_others_work_that_the_user_began_and_a_turn_ended_goes_with_undo_and_the_turns_below_it() {
+    for mode in Mode::BOTH {
+        let repo = team();
+        repo.turn(mode, "echo AGENT >own.txt");
+        repo.sh("echo MINE >>shared; git commit -qam mine; git pull -q --no-rebase >../said 2>&1 || :");
+        let merging = repo.state();
+        turn_by_hooks(&repo, mode, "sed -i '/^[<=>]/d' shared; git add shared; git commit -qm merged");
+        let merged = repo.state();
+        repo.undo();
+        repo.state().assert_is(&merging, &format!("{mode:?}: it is being merged"));
+        let output = repo.oxundo(["redo"]);
+        output.success();
+        assert!(output.err().contains("'oxundo undo' takes it back"), "{mode:?}: {output:?}");
+        repo.state().assert_is(&merged, "redone");
+        if mode == Mode::Commit {
+            continue;
+        }
+        repo.oxundo(["undo", "2"]).success();
+        let both = repo.state();
+        repo.oxundo(["redo", "2"]).success();
+        repo.state().assert_is(&merged, "both redone");
+        repo.undo();
+        repo.undo();
+        repo.state().assert_is(&both, "one by one it is the same");
+        assert!(!repo.exists("own.txt"), "the one below is undone, too");
+        repo.assert_sound();
+    }
+}
+
+/// Of a turn that did nothing but begin the merge nothing is left to take out. The turn below can be undone all the same.
 #[test]
 fn a_turn_that_only_began_a_merge_is_passed_over_by_undo() {
     let repo = team();

@@ -4,6 +4,7 @@
 use crate::error::failure::to_refusal;
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
+use crate::model::checkpoint::StashEntry;
 use anyhow::{Context, Result, bail};
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -139,6 +140,14 @@ impl Objects<'_> {
     /// Whether git has this object.
     pub fn has_object(&self, id: ObjectId) -> bool {
         self.repo.gix.has_object(id)
+    }
+
+    /// A commit as an entry of the stash list with this message, where it can be read.
+    pub fn as_stash_entry(&self, id: ObjectId, message: &str) -> Option<StashEntry> {
+        let commit = self.repo.find_commit(id).ok()?;
+        let made = commit.committer().ok()?;
+        let [name, email] = [made.name, made.email].map(ToString::to_string);
+        Some(StashEntry { id, name, email, date: made.time.trim().to_owned(), message: message.to_owned() })
     }
 
     /// Whether a commit of this id is there.
