@@ -24,6 +24,7 @@ use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
 use crate::ops::undo::alone::left_behind;
 use crate::ops::undo::committed::back_to;
+use crate::ops::undo::conflict::as_git_does;
 use crate::ops::undo::leaving::brings_published;
 use crate::ops::undo::legs::RefMoves;
 use crate::ops::undo::prepare::Prepared;
@@ -249,7 +250,8 @@ fn switch_to(view: &View<'_>, goal: &Checkpoint, edits: Option<Edits>) -> Result
     let edited = checkpoints.edited(&[(&start, now)], now, goal)?;
     let present = Present { edited, ..present };
     let edits = view.config().edits_or(edits)?;
-    let mut plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge))?;
+    let plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge));
+    let mut plan = plan.map_err(|error| as_git_does(view, error, now))?;
     plan.turns.clear();
     Ok((plan, capture))
 }
@@ -284,7 +286,8 @@ fn at_the_top(view: &View<'_>, (turn, goal): (u64, &Checkpoint), edits: Option<E
     let present = checkpoints.present(&deltas, now, &capture.index)?;
     let edited = checkpoints.edited(&[(&leg.goal, goal)], now, goal)?;
     let (present, edits) = (Present { edited, ..present }, view.config().edits_or(edits)?);
-    let mut plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge))?;
+    let plan = checkpoints.merging(|merge| planned(Op::Branch, &deltas, &present, edits, merge));
+    let mut plan = plan.map_err(|error| as_git_does(view, error, now))?;
     plan.turns.clear();
     Ok((plan, capture))
 }

@@ -14,6 +14,7 @@ use crate::model::plan::{DirectoryMove, FileMove, Op, Plan};
 use crate::model::planner::{TurnDelta, conflict, plan as planned};
 use crate::model::turn::Made;
 use crate::ops::made::PlannedTurn;
+use crate::ops::undo::conflict::as_git_does;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -240,7 +241,8 @@ pub fn narrowed(view: &View<'_>, mut made: PlannedTurn, chosen: &Chosen, edits: 
     let delta = Delta { files, directories, ..Delta::default() };
     let deltas = [TurnDelta { turn: 0, delta, within, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &made.capture.checkpoint, &made.capture.index)?;
-    made.plan = checkpoints.merging(|merge| planned(whole.op, &deltas, &present, edits, merge))?;
+    let plan = checkpoints.merging(|merge| planned(whole.op, &deltas, &present, edits, merge));
+    made.plan = plan.map_err(|error| as_git_does(view, error, &made.capture.checkpoint))?;
     if made.plan.is_empty() {
         return Err(nothing(whole.op, "what was chosen is so already").into());
     }

@@ -17,6 +17,7 @@ use crate::model::planner::{TurnDelta, plan as planned};
 use crate::model::turn::{Made, Turn};
 use crate::ops::made::{PlannedTurn, Words};
 use crate::ops::resolve::{pathspec_of, shown_by, state_and_path, state_at};
+use crate::ops::undo::conflict::as_git_does;
 use crate::ops::undo::range::nothing;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -36,7 +37,8 @@ pub fn plan(view: &View<'_>, words: &str, pathspecs: &[OsString]) -> Result<Plan
     let within = capture.checkpoint.operation.clone();
     let deltas = [TurnDelta { turn: 0, delta, within, ..TurnDelta::default() }];
     let present = checkpoints.present(&deltas, &capture.checkpoint, &capture.index)?;
-    let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Merge, merge))?;
+    let plan = checkpoints.merging(|merge| planned(Op::Restore, &deltas, &present, Edits::Merge, merge));
+    let plan = plan.map_err(|error| as_git_does(view, error, &capture.checkpoint))?;
     if plan.is_empty() {
         return Err(nothing(Op::Restore, "every file that was there then is as it was").into());
     }

@@ -26,6 +26,7 @@ use crate::ops::revert::on_this_branch;
 use crate::ops::turn::skipped::not_covered;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::alone::reworded_below;
+use crate::ops::undo::conflict::as_git_does;
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::legs::{RefMoves, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -304,7 +305,7 @@ pub fn take_out(
         edits => edits,
     };
     let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge));
-    let plan = plan.map_err(|error| in_the_middle(view, error))?;
+    let plan = plan.map_err(|error| in_the_middle(view, as_git_does(view, error, &capture.checkpoint)))?;
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("{} is taken out already", words.changed)).into());
     }

@@ -393,3 +393,18 @@ mod instants {
         assert!(failed.is_empty(), "{} of {} are wrong:\n{told}", failed.len(), cases.len());
     }
 }
+
+#[test]
+fn what_was_deleted_from_the_index_is_put_away_by_the_hint_of_a_branch_that_writes_it() {
+    let repo = Sandbox::new();
+    repo.turn(Mode::Commit, "echo its >>README.txt");
+    repo.sh("echo mine >>README.txt; git commit -qam mine; git rm -q README.txt");
+    let refusal = repo.refuses(&["branch", "new", "1"], "conflict");
+    let hints = refusal["hints"].to_string();
+    let line = hints.split_once("run '").and_then(|(_, rest)| rest.split_once("' to put these changes away"));
+    let line = line.map(|(line, _)| line.rsplit("run '").next().unwrap_or(line));
+    repo.sh(line.unwrap_or_else(|| panic!("{hints}")));
+    repo.oxundo(["branch", "new", "1"]).success();
+    repo.assert_file("README.txt", "readme\nits\n", "as the turn left it");
+    repo.assert_sound();
+}

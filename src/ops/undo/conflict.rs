@@ -193,6 +193,17 @@ fn with_diff(view: &View<'_>, mut refusal: Refusal) -> Refusal {
     refusal
 }
 
+/// A refusal whose lines git does as they say; another error as it is.
+pub fn as_git_does(view: &View<'_>, error: anyhow::Error, now: &Checkpoint) -> anyhow::Error {
+    match error.downcast::<Refusal>() {
+        Ok(refusal) if refusal.code == Code::Conflict && !refusal.paths.is_empty() => {
+            as_git_stashes(view, refusal, now).into()
+        }
+        Ok(refusal) => refusal.into(),
+        Err(error) => error,
+    }
+}
+
 /// The lines that stash, as git does what they say.
 fn as_git_stashes(view: &View<'_>, refusal: Refusal, now: &Checkpoint) -> Refusal {
     without_untracked(view, with_reset(view, with_add(refusal, now), now), now)
