@@ -211,6 +211,53 @@ fn between_the_agents_own_commits_the_users_is_refused_and_reverting_leaves_it()
     repo.assert_sound();
 }
 
+/// The agent's commits are all there again, made anew.
+#[test]
+fn what_the_user_puts_between_or_into_the_agents_commits_by_a_rebase_is_theirs() {
+    let to = |script: &str| format!("GIT_SEQUENCE_EDITOR={script:?} git rebase -q -i HEAD~2 2>/dev/null");
+    let cases = [
+        ("below the second", format!("git commit -qam own; {}", to("sed -i '1{h;d};2{G}'"))),
+        ("into the first", format!("git commit -qa --fixup=HEAD~1; {} --autosquash", to("true").replace("~2", "~3"))),
+        ("into the second", format!("git commit -qa --fixup=HEAD; {} --autosquash", to("true").replace("~2", "~3"))),
+        ("below both", format!("git commit -qam own; {}", to("sed -n -i '1h;2H;3{p;g;p}'").replace("~2", "~3"))),
+        (
+            "while it stands",
+            format!(
+                "git stash -q; {}; git stash pop -q; git commit -qam own; git rebase --continue 2>/dev/null",
+                to("sed -i 1s/pick/edit/")
+            ),
+        ),
+        (
+            "into what is there at a stop",
+            format!(
+                "git stash -q; {}; git stash pop -q; git commit -qa --amend --no-edit; git rebase --continue 2>/dev/null",
+                to("sed -i 1s/pick/edit/")
+            ),
+        ),
+    ];
+    let cases = cases.into_iter().flat_map(|(name, script)| {
+        Mode::tried().into_iter().map(move |mode| (format!("{mode:?}: {name}"), (mode, script.clone())))
+    });
+    check_all(cases, |(mode, script)| {
+        let repo = begun(*mode, "true");
+        shell(&repo, 1, "sed -i s/1/its/ both.txt; git commit -qam its");
+        shell(&repo, 2, "echo its >>a.txt; git commit -qam more");
+        user(&repo, &format!("echo USER >>late.txt; {script}"));
+        edit(&repo, 3, "staged.txt", "echo its >>staged.txt");
+        ends(&repo);
+        assert!(repo.sh("git log -p").contains("+USER"), "it is committed");
+        let files = repo.json(["show", "1"]).1["files"].clone();
+        assert!(!files.to_string().contains("late.txt"), "{files}");
+        let before = repo.state();
+        repo.oxundo(["undo", "--revert"]).success();
+        repo.assert_file("late.txt", "l\nUSER\n", "the user's stays");
+        assert!(!repo.sh("cat *.txt").contains("its"), "the agent's is taken out");
+        repo.redo();
+        repo.state().assert_is(&before, "and back");
+        repo.assert_sound();
+    });
+}
+
 #[test]
 fn where_only_the_user_changed_something_there_is_no_turn() {
     for (script, head) in [("echo own >>a.txt", 0), ("echo own >>a.txt; git commit -qam own", 1)] {

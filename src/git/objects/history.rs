@@ -236,6 +236,11 @@ impl Objects<'_> {
         self.made_of(made, others, |original, copy| self.alike(original, copy) != Likeness::None)
     }
 
+    /// Whether each of these commits was made anew among some others.
+    pub fn are_among(&self, these: &[ObjectId], others: &[ObjectId]) -> bool {
+        these.len() <= MOST_ALIKE && self.copies(these, others).len() == these.len()
+    }
+
     /// Which of these commits have the changes of some others' and no more, as what was picked has.
     pub fn picked(&self, made: &[ObjectId], others: &[ObjectId]) -> HashSet<ObjectId> {
         self.made_of(made, others, |original, copy| {

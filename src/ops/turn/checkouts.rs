@@ -48,6 +48,10 @@ impl Checkout {
         if (was, own_was) == (now, own_now) {
             return Ok(None);
         }
+        let stays = own_was == own_now && from.head.branch == to.head.branch;
+        if stays && is_made_anew(view, (was, now), &own.1.tips())? {
+            return Ok(None);
+        }
         let Some(base) = made_on(view, (from, to), now, (&known(), &own.1.tips()))? else { return Ok(None) };
         let objects = Objects::new(view.repo);
         let (base, own_now) = if own_now == now && own_was != own_now {
@@ -142,6 +146,17 @@ impl Checkout {
         let is_there = is_in(found.to)?;
         Ok(is_in(found.from)? != is_there && is_in(own.to)? != is_there)
     }
+}
+
+/// Whether all that calls had committed by then is there again on what it was upon, as after a rebase in which somebody puts work of
+/// their own between that, or into it: the rest was saved.
+fn is_made_anew(view: &View<'_>, (was, now): (ObjectId, ObjectId), own: &[ObjectId]) -> Result<bool> {
+    let objects = Objects::new(view.repo);
+    let only = |at, other| objects.reached_only_from(&[at], &[own, &[other]].concat());
+    let of_calls = only(was, now)?;
+    Ok(!of_calls.is_empty()
+        && objects.base(was, own)? == objects.base(now, own)?
+        && objects.are_among(&of_calls, &only(now, was)?))
 }
 
 /// The commit that git has checked out on the way to this one, upon which others may have been made.
