@@ -131,7 +131,7 @@ pub fn step(context: Context<'_>, who: &Participant, signal: Signal) -> SessionS
             () if claimable && !origin.waiting && !origin.parts.is_empty() => SessionStep::Renew,
             () if claimable || unproven || idle => SessionStep::Claim,
             // What is in the background goes on in the next turn as it did in this.
-            () if signal == Signal::Begin && origin.by_hooks && context.others_rest => SessionStep::Renew,
+            () if signal == Signal::Begin && origin.tells() && context.others_rest => SessionStep::Renew,
             () if context.others || (held && !context.inside) => SessionStep::Join,
             () => SessionStep::Renew,
         },
@@ -301,7 +301,10 @@ mod tests {
         assert_eq!(at(&both, &again, Signal::Begin), SessionStep::Join, "the other is at work on a prompt");
         assert_eq!(at(&turn(true, &[listed("a"), listed("b")]), &again, Signal::Begin), SessionStep::Renew);
         let of_run = turn(false, &[listed("a")]);
-        assert_eq!(step(scene(Some(&of_run), &first, true, false), &first, Signal::Begin), SessionStep::Join);
+        let begun = |open: &Bounds| step(scene(Some(open), &first, true, false), &first, Signal::Begin);
+        assert_eq!(begun(&of_run), SessionStep::Join, "the run's agent may be at work");
+        let told = Bounds { run_agent: Some("claude".to_owned()), ..of_run };
+        assert_eq!(begun(&told), SessionStep::Renew);
     }
 
     #[test]

@@ -769,6 +769,11 @@ impl Bounds {
         self.run_agent.is_some() || self.parts.iter().any(|part| part.inside)
     }
 
+    /// Whether nobody is at work in it who does not tell of that.
+    pub fn tells(&self) -> bool {
+        self.by_hooks || self.run_tells()
+    }
+
     /// The step after which something of an agent's was at work that nobody tells of, as a command in the background.
     pub fn at_work_after(&self) -> Option<u64> {
         self.parts.iter().filter_map(|part| part.listed).min()

@@ -819,6 +819,40 @@ fn a_session_beside_a_run_whose_agent_waits_has_a_turn_of_its_own() {
 }
 
 #[test]
+fn a_prompt_beside_a_run_whose_agent_has_only_something_in_the_background_begins_a_turn() {
+    let repo = repo();
+    let listed = json!({"hook_event_name": "Stop", "session_id": "s", "prompt_id": "1",
+        "background_tasks": [{"id": "b", "type": "shell", "status": "running"}]});
+    let told = |event: &str, id: &str| {
+        quoted(
+            &json!({"hook_event_name": event, "session_id": "s", "prompt_id": id, "tool_name": "Bash", "tool_use_id": id,
+            "tool_input": {"command": "x"}, "tool_response": ""}),
+        )
+    };
+    let call =
+        |id: &str, script: &str| [told("PreToolUse", id), format!("{script}\n"), told("PostToolUse", id)].concat();
+    let first = [quoted(&prompt("s", "1", "first")), call("1", "echo two >>a.txt"), quoted(&listed)];
+    let last = [quoted(&prompt("s", "2", "last")), call("2", "echo four >>a.txt"), quoted(&stop("s", "2"))];
+    let run = run_that_waits(&repo, "mybot", &first.concat(), &last.concat());
+    for number in ["1", "2"] {
+        hook(&repo, &["claude"], &prompt("b", number, &format!("beside {number}")));
+        calls(&repo, "b", &format!("echo b >b{number}.txt"));
+        hook(&repo, &["claude"], &stop("b", number));
+    }
+    goes_on(&repo, "waits");
+    Output::awaited(run).success();
+    repo.oxundo(["undo", "--only", "2"]).success();
+    assert!(!repo.exists("b1.txt") && repo.exists("b2.txt"), "one of them alone is taken out");
+    repo.assert_file("a.txt", "one\ntwo\nfour\n", "what the run's agent did stays");
+    repo.redo();
+    let log = repo.log();
+    let told = |what: &str| log.iter().map(|turn| turn[what].clone()).collect::<Vec<Value>>();
+    assert_eq!(told("message"), ["last", "beside 2", "beside 1", "first"]);
+    assert_eq!(told("agent"), ["mybot", "claude", "claude", "mybot"]);
+    assert_eq!(told("session"), ["s", "b", "b", "s"]);
+}
+
+#[test]
 fn beside_a_run_whose_agent_tells_only_of_ends_nobody_can_tell_what_is_the_users() {
     let repo = repo();
     let end = "oxundo hook aider </dev/null\n";

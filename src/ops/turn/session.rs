@@ -276,7 +276,7 @@ fn take_step(
         SessionStep::Nothing | SessionStep::Record | SessionStep::Late => {}
         SessionStep::Open => open_first(locked, call, !in_run)?,
         SessionStep::Claim => claim(locked, call, turn)?,
-        SessionStep::Renew => return renew(locked, call, &turn, in_run),
+        SessionStep::Renew => return renew(locked, call, &turn, running && (call.inside || !turn.origin.by_hooks)),
         SessionStep::Join => {
             if turn.origin.part_of(&call.part).is_some_and(|part| part.at_work) {
                 // Nothing has told of the end of its last prompt.
@@ -392,8 +392,10 @@ fn renew(locked: &mut Locked<'_>, call: &SignalCall, turn: &Turn, in_run: bool) 
     // Here they were asked for nothing.
     let carried = |part: &Participant| Participant { asked: Vec::new(), ..going_on(part) };
     let parts: Vec<Participant> = others_at_work(Some(turn), &call.part).into_iter().map(carried).collect();
-    let bounds = Bounds { by_hooks: !in_run, shared: !parts.is_empty(), parts, ..Bounds::default() };
-    open_turn_of(locked, call.part.agent.clone(), call, bounds, mode)?;
+    let run_agent = run_agent(turn).filter(|_| in_run);
+    let agent = run_agent.clone().filter(|_| call.inside).unwrap_or_else(|| call.part.agent.clone());
+    let bounds = Bounds { by_hooks: !in_run, shared: !parts.is_empty(), parts, run_agent, ..Bounds::default() };
+    open_turn_of(locked, agent, call, bounds, mode)?;
     Ok(closed)
 }
 
@@ -870,13 +872,18 @@ fn wait_for_prompt(locked: &mut Locked<'_>, last: &Turn, call: &SignalCall) -> R
         let Participant { agent, session, prompt, model, transcript, .. } = part.clone();
         Participant { agent, session, prompt, model, transcript, ..Participant::default() }
     };
-    let has_told = last.origin.run_tells();
-    let run_agent = last.origin.run_agent.clone().or_else(|| has_told.then(|| last.agent.clone()));
+    let run_agent = run_agent(last);
     let agent = run_agent.clone().unwrap_or_else(|| last.agent.clone());
     let parts = of_run.map(known).into_iter().collect();
     let origin = Bounds { waiting: true, run_agent, parts, ..Bounds::default() };
     let who = Who { agent, session, message: None, prompt: None, mode: last.wanted_mode() };
     begin(locked, who, origin).map(drop)
+}
+
+/// What a `run` calls its own agent, if that has told of prompts.
+fn run_agent(turn: &Turn) -> Option<String> {
+    let has_told = turn.origin.run_tells();
+    turn.origin.run_agent.clone().or_else(|| has_told.then(|| turn.agent.clone()))
 }
 
 fn amend(locked: &mut Locked<'_>, turn: &Turn, word: &str) -> Result<()> {
