@@ -19,6 +19,7 @@ use crate::model::step::Step;
 use crate::model::turn::{CommitKind, FileChange, Note, Session, Turn, first_line};
 use crate::ops::on_branch::{OnOne, ends_of_turn};
 use crate::ops::turn::meanwhile::has_both;
+use crate::ops::turn::popped::Popped;
 use crate::ops::turn::states;
 use crate::ops::undo::range::below;
 use crate::ops::view::View;
@@ -440,6 +441,7 @@ impl<'v, 'r> Blame<'v, 'r> {
         let was = self.as_in(base.worktree, (&trail.path, trail.tree))?;
         let kept = carried(&with_ends_of(&content, was), &content);
         its.retain(|(_, line)| kept.get(*line).copied().flatten().is_none());
+        self.leave_popped(timeline, turn, (path.as_bstr(), &content), &mut its, |(_, line)| *line)?;
         if let Some(original) = original {
             let own = with_ends_of(&content, self.made_in(timeline, turn, original, (&path, tree))?);
             let carried = carried(&own, &content);
@@ -620,7 +622,8 @@ impl<'v, 'r> Blame<'v, 'r> {
     fn written(&self, turns: &Turns<'_, 'r>, turn: &Turn, trail: &mut Trail) -> Result<()> {
         let (path, now, tree) = (trail.path.clone(), trail.now.clone(), trail.tree);
         let before = self.before(turns.timeline, turn, trail)?;
-        let its = trail.go_to(with_ends_of(&now, before));
+        let mut its = trail.go_to(with_ends_of(&now, before));
+        self.leave_popped(turns.timeline, turn, (path.as_bstr(), &now), &mut its, |(here, _)| *here)?;
         let lines = its.iter().map(|(here, _)| *here);
         let steps =
             self.steps(turns.timeline, turn, Trail { tree, ..Trail::new(path.clone(), Vec::new(), now, lines) })?;
@@ -628,6 +631,27 @@ impl<'v, 'r> Blame<'v, 'r> {
             if is_its(turn, path.as_bstr(), step) {
                 trail.found.insert(line, (by(turn, step, turns.worktree.clone()), turn.ended_at.clone()));
             }
+        }
+        Ok(())
+    }
+
+    /// Leaves out what came out of the user's stash in a turn, by where each line is in a version of the file.
+    fn leave_popped(
+        &self,
+        timeline: &Stored<'_>,
+        turn: &Turn,
+        (path, now): (&BStr, &[u8]),
+        lines: &mut Vec<(usize, usize)>,
+        place: impl Fn(&(usize, usize)) -> usize,
+    ) -> Result<()> {
+        if turn.ended_at.is_none() || lines.is_empty() {
+            return Ok(());
+        }
+        let [before, after] = [Side::Before, Side::After].map(|side| timeline.checkpoint(turn.turn, side));
+        let popped = Popped::find(self.view, timeline, turn.previous, [&before?, &after?])?;
+        for version in popped.versions(self.view, path)? {
+            let carried = carried(&with_ends_of(now, self.objects.blob(version)?), now);
+            lines.retain(|line| carried.get(place(line)).copied().flatten().is_none());
         }
         Ok(())
     }

@@ -1042,3 +1042,69 @@ fn what_somebody_stages_while_undo_is_at_work_is_not_overwritten() {
     assert_eq!(repo.sh("git show :file; cat file"), "USER\nAGENT");
     repo.assert_sound();
 }
+
+/// What the user has in the stash, and what an agent does that pops it: after a 'git stash' that had nothing to put away it is the next one.
+const POPS: &[(&str, &str, &str)] = &[
+    ("lines", "sed -i 2s/.*/USER/ shared; echo USER >>README.txt; git stash -q", "git stash -q; git stash pop -q"),
+    ("a new file", "echo USER >new; git add new; git stash -q", "git stash pop -q"),
+    ("an untracked file", "echo USER >new; echo USER >>README.txt; git stash -qu", "git stash pop -q"),
+    ("a deletion", "git rm -q theirs; sed -i 2s/.*/USER/ shared; git stash -q", "git stash pop -q"),
+    (
+        "two entries",
+        "sed -i 2s/.*/USER/ shared; git stash -q; sed -i 9s/.*/USER/ shared; git stash -q",
+        "git stash pop -q; git stash pop -q",
+    ),
+    ("applied and dropped", "sed -i 2s/.*/USER/ shared; git stash -q", "git stash apply -q; git stash drop -q"),
+    ("other line ends", "git config core.autocrlf true; sed -i 2s/.*/USER/ shared; git stash -q", "git stash pop -q"),
+];
+
+#[test]
+fn what_a_turn_pops_of_the_users_stash_is_in_no_commit_of_the_agents() {
+    check_all(POPS.iter().map(|(name, own, pops)| ((*name).to_owned(), (*own, *pops))), |&(own, pops)| {
+        for edits in ["sed -i 5s/.*/AGENT/ shared; echo AGENT >own", "sed -i 3s/.*/AGENT/ shared", ":"] {
+            let repo = team();
+            repo.sh("git pull -q");
+            repo.sh(own);
+            let before = repo.state();
+            repo.turn(Mode::Commit, &format!("{pops}; {edits}"));
+            let commits = repo.sh("git log -p origin/main..");
+            assert!(!commits.contains("USER") && !commits.contains("deleted file"), "{edits}: {commits}");
+            assert_eq!(commits.matches("+AGENT").count(), edits.matches("AGENT").count(), "{edits}: {commits}");
+            for name in ["shared", "README.txt", "new"].into_iter().filter(|name| repo.exists(name)) {
+                let lines = repo.sh(&format!("cat {name}"));
+                let by = repo.json(["blame", name]).1["lines"].clone();
+                for (line, by) in lines.lines().zip(by.as_array().expect("lines")) {
+                    assert_eq!(line.contains("AGENT"), by["by"].is_object(), "{name}: {line}: {by}");
+                }
+            }
+            let after = repo.state();
+            repo.undo();
+            repo.state().assert_is(&before, edits);
+            repo.redo();
+            repo.state().assert_is(&after, edits);
+            // The next turn saves it as the user's.
+            repo.turn(Mode::Commit, "echo AGENT >>own");
+            let its = repo.git(["show", "--format=%b"]);
+            assert!(!its.contains("USER"), "{edits}: {its}");
+            repo.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn what_a_turn_pops_that_an_earlier_one_stashed_is_the_agents() {
+    let repo = team();
+    repo.turn(Mode::Commit, "sed -i 2s/.*/AGENT/ shared; git stash -q");
+    repo.turn(Mode::Commit, "git stash pop -q");
+    assert!(repo.git(["show"]).contains("+AGENT"), "it is committed");
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_turn_that_throws_the_users_stash_away_has_its_own_lines_committed() {
+    let repo = team();
+    repo.sh("sed -i 2s/.*/USER/ shared; git stash -q");
+    repo.turn(Mode::Commit, "git stash drop -q; sed -i 2s/.*/AGENT/ shared");
+    assert!(repo.git(["show"]).contains("+AGENT"), "it is committed");
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}

@@ -18,7 +18,7 @@ mod need {
     pub(super) const CLEAN: u8 = 8;
     /// The reflog of the stash, which `git reflog expire --expire=now --all` empties.
     pub(super) const STASH: u8 = 16;
-    /// No auto-commit of all that is tracked: the turn moved HEAD or the index and left the files as they were.
+    /// No auto-commit of all that is tracked: the turn moved HEAD or the index and left the files as they were, or brought what is the user's.
     pub(super) const LOOSE: u8 = 32;
 }
 use need::{BRANCH, CLEAN, HISTORY, LOOSE, STASH, WORK};
@@ -329,9 +329,9 @@ const CASES: &[Case] = &[
         "stash push and pop",
         "[ ! -e ita.txt ] || git add ita.txt; echo more >>a.txt; git stash push -q; git stash pop -q --index; echo new >new.txt",
     ),
-    case_with(HISTORY | STASH, "stash pop", "[ ! -e ita.txt ] || git add ita.txt; git stash pop -q"),
+    case_with(HISTORY | STASH | LOOSE, "stash pop", "[ ! -e ita.txt ] || git add ita.txt; git stash pop -q"),
     case_with(
-        HISTORY | STASH,
+        HISTORY | STASH | LOOSE,
         "stash pop with untracked files",
         "[ ! -e ita.txt ] || git add ita.txt; git stash pop -q stash@{1}",
     ),

@@ -21,6 +21,7 @@ use crate::model::turn::{Turn, subject};
 use crate::ops::locked::Locked;
 use crate::ops::turn::hidden::Hidden;
 use crate::ops::turn::meanwhile::{Part, Parts, Whose};
+use crate::ops::turn::popped::Popped;
 use crate::ops::turn::since::Since;
 use crate::ops::turn::skipped::announce_left_out;
 use crate::ops::turn::{check_idle, check_on_branch};
@@ -176,8 +177,9 @@ pub fn auto_commit<'r>(
     let mut choice = Choice::of(locked, since, changed, head_tree)?;
     announce_left_out(locked, &choice.left_out, &checkpoint.skipped, &since.start.skipped);
     // Where the agent made commits itself, there may be nothing left, nor where the user did the rest; a secret has been
-    // named.
-    let is_all_said = changed.head.is_some() || !choice.left_out.is_empty() || since.theirs.goal.is_some();
+    // named. What came out of the user's stash is theirs.
+    let is_all_said =
+        changed.head.is_some() || !choice.left_out.is_empty() || since.theirs.goal.is_some() || changed.stash.is_some();
     if choice.commit.is_empty() {
         let is_nothing = is_all_said || (changed.files.is_empty() && changed.index.is_empty());
         anyhow::ensure!(is_nothing, "git tracks none of these files, or is told to leave them alone");
@@ -452,12 +454,19 @@ fn users_too(
 ) -> Result<Vec<(BString, Option<Part>)>> {
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
+    let popped = Popped::find(view, &view.timeline, view.top()?, [ends.0, ends.1])?;
     Checkpoints::new(view.repo).merging_beside(|merge| {
         let mut parts = Parts::of(head_tree, &since.capture, merge);
         for path in paths.iter() {
             let whose = match hidden.whose(view, (since.goal(), ends.1), path, &mut parts)? {
                 Some(whose) => whose,
-                None => since.theirs.whose(view, ends, path.as_bstr(), &mut parts)?,
+                None => match since.theirs.whose(view, ends, path.as_bstr(), &mut parts)? {
+                    Whose::Turns => {
+                        let popped = popped.whose(view, [ends.0, ends.1], path.as_bstr(), &mut parts)?;
+                        popped.unwrap_or(Whose::Turns)
+                    }
+                    theirs => theirs,
+                },
             };
             match whose {
                 Whose::Turns => {}

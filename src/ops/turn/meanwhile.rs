@@ -97,6 +97,11 @@ impl Part {
     fn as_in_worktree(file: FileState) -> Self {
         Self { file, is_gits: false }
     }
+
+    /// Of a file what has this content as git has it.
+    pub fn as_in_git(file: FileState, id: ObjectId) -> Self {
+        Self { file: FileState { id, ..file }, is_gits: true }
+    }
 }
 
 /// What becomes of lines that calls have made of what the user had saved.
@@ -342,6 +347,26 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         Self { head, capture, merge, conversion: None }
     }
 
+    /// What is committed of a file.
+    pub fn committed(&self, view: &View<'_>, path: &BStr) -> Result<Option<(Kind, ObjectId)>> {
+        Objects::new(view.repo).tree_file(self.head, path)
+    }
+
+    /// The blob that git has, or would have, of a file in the worktree.
+    pub fn as_git_has(&mut self, view: &View<'r>, path: &BStr, file: FileState) -> Result<ObjectId> {
+        if file.kind == Kind::Symlink || !self.conversion(view)?.converts_with(path, file.id)? {
+            return Ok(file.id);
+        }
+        Index::new(view.repo).converted(path, file.id)
+    }
+
+    fn conversion(&mut self, view: &View<'r>) -> Result<&mut Conversion<'r>> {
+        Ok(match &mut self.conversion {
+            Some(ready) => ready,
+            none => none.insert(Index::new(view.repo).conversion(&self.capture.index)?),
+        })
+    }
+
     /// As of a file that both have changed, of one that was so before the turn, was saved so by the user, and is so now, where what is
     /// committed of it is what HEAD has under this name.
     pub fn part_in_head(
@@ -374,13 +399,9 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
         // Whoever has changed the mode.
         let kind = if was.is_some_and(|was| was.kind != saved.kind) { kind } else { now.kind };
         // What is committed may have no line as the file has it.
-        let conversion = match &mut self.conversion {
-            Some(ready) => ready,
-            none => none.insert(Index::new(view.repo).conversion(&self.capture.index)?),
-        };
         let converted = |file: FileState| Index::new(view.repo).converted(path, file.id);
         let mut ours = ours;
-        let mut is_gits = conversion.converts_with(from, ours)?;
+        let mut is_gits = self.conversion(view)?.converts_with(from, ours)?;
         // As the file has it, where that is known of what is committed: git may have no more of it than a name.
         let is_it = |file: &FileState| Index::new(view.repo).converted(from, file.id).is_ok_and(|id| id == ours);
         if let Some(before) = before.filter(|before| is_gits && is_it(before)) {

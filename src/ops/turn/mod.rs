@@ -16,6 +16,7 @@ pub mod leftover;
 pub mod meanwhile;
 pub mod missed;
 pub mod pins;
+pub mod popped;
 mod reach;
 mod renamed;
 mod running;

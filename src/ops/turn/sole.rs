@@ -3,7 +3,7 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
-use crate::git::timeline::stored::Side;
+use crate::git::timeline::stored::{Side, Stored};
 use crate::git::worktree::Worktree;
 use crate::model::bytes::exact;
 use crate::model::checkpoint::{Checkpoint, Delta, StashEntry};
@@ -24,7 +24,7 @@ type Content<'a> = (&'a BString, ObjectId);
 /// stash, or commits off every branch: the user's.
 pub fn is_sole(view: &View<'_>, turn: &Turn, [before, after]: [&Checkpoint; 2], whole: &Delta) -> Result<bool> {
     if let Some(stash) = &whole.stash
-        && !made_elsewhere(view, turn, dropped(&stash.from, &stash.to))?
+        && !of_no_turn(&view.timeline, turn.previous, dropped(&stash.from, &stash.to))?.is_empty()
     {
         return Ok(true);
     }
@@ -106,17 +106,20 @@ fn dropped<'s>(before: &'s [StashEntry], after: &[StashEntry]) -> Vec<&'s StashE
     before.iter().filter(|entry| !after.contains(entry)).collect()
 }
 
-/// Whether turns below have stashed all of this.
-fn made_elsewhere(view: &View<'_>, turn: &Turn, mut entries: Vec<&StashEntry>) -> Result<bool> {
-    let mut below = turn.previous;
+/// Those of these entries that no turn has put into the stash list, from one down over those below it.
+pub fn of_no_turn<'s>(
+    timeline: &Stored<'_>,
+    mut below: Option<u64>,
+    mut entries: Vec<&'s StashEntry>,
+) -> Result<Vec<&'s StashEntry>> {
     for _ in 0..MOST {
         let Some(number) = below.filter(|_| !entries.is_empty()) else { break };
-        let [found, left] = [Side::Before, Side::After].map(|side| view.timeline.checkpoint(number, side));
+        let [found, left] = [Side::Before, Side::After].map(|side| timeline.checkpoint(number, side));
         let (found, left) = (found?.stash, left?.stash);
         entries.retain(|entry| !left.contains(entry) || found.contains(entry));
-        below = view.timeline.require_turn(number)?.previous;
+        below = timeline.require_turn(number)?.previous;
     }
-    Ok(entries.is_empty())
+    Ok(entries)
 }
 
 /// What is in a stash entry: of the files, of the index, and of what was untracked.
