@@ -23,6 +23,7 @@ use crate::model::pointers::{History, Pointers};
 use crate::model::renames::Weighed;
 use crate::model::turn::{CommitKind, Turn};
 use crate::ops::brought::Brought;
+use crate::ops::stashed;
 use crate::ops::turn::checkouts::{content_of, is_of_files};
 use crate::ops::turn::meanwhile::{has_ended_operation, users_moves};
 use crate::ops::turn::states::pointers_at_beginning;
@@ -64,7 +65,11 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     let objects = Objects::new(view.repo);
     let has_moved = |name: &&String| start.branches.get(*name) != end.branches.get(*name);
     let is_other = |name: &&String| end.head.branch.as_ref() != Some(*name) && end.branches.contains_key(*name);
-    let other = view.head.branch.as_ref().filter(is_other).filter(has_moved);
+    // Where git was in the middle of leading this branch elsewhere, and no more is, it has come back to it with all else that was made.
+    let is_on_its_way = end.head.branch.is_none() && end.operation.is_under_way();
+    let is_led_back = |name: &&String| is_on_its_way && start.head.branch.as_ref() == Some(*name);
+    let other = view.head.branch.as_ref().filter(is_other).filter(|name| has_moved(name) || is_led_back(name));
+    let comes_back = other.is_some_and(|name| is_led_back(&name));
     let went = |from: &Option<String>| *from != end.head.branch;
     let is_on_one = other.is_none() && !went(&start.head.branch) && (of == Of::Step || !went(&turn.began_on));
     let branch = other.or(end.head.branch.as_ref());
@@ -102,10 +107,12 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
         pulled.extend(picked);
         left.extend(overlaps);
         let (mut on_end, unclear) = led(view, &end, now, merge)?;
+        if comes_back {
+            left.extend(end.index.unmerged());
+            left.extend(stashed::put_autostashes(view.repo, &mut on_end, &Refs::new(view.repo).stash()?)?);
+            on_end.stash.clone_from(&end.stash);
+        }
         on_end.head = Head { branch: branch.cloned(), commit: Some(to), through: end.head.through.clone() };
-        // Where git was in the middle of leading this branch elsewhere, and no more is, it has come back to it with all else that was made.
-        let comes_back =
-            end.head.branch.is_none() && end.operation.is_under_way() && other == start.head.branch.as_ref();
         let begins = if other.is_some() && !comes_back { &on_end } else { &start };
         let (mut on_start, also_unclear) = led(view, begins, was, merge)?;
         left.extend(unclear.into_iter().chain(also_unclear));

@@ -9,6 +9,7 @@ use crate::git::index::Index;
 use crate::git::index::pathspec::ALL_BUT;
 use crate::git::index::pathspec::Selection;
 use crate::git::objects::Objects;
+use crate::git::objects::alike::Likeness;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::git::timeline::stored::Side;
@@ -833,7 +834,10 @@ impl<'a> Revert<'a, '_> {
         let [turn] = self.turns else { return Ok(None) };
         let copy = dropped::fates(self.view, turn.turn)?.copies.get(&turn.turn).copied();
         let Some(copy) = copy.filter(|_| turn.commits.len() == 1) else { return Ok(None) };
-        if self.view.is_dirty()? || Objects::new(self.view.repo).parents(copy)?.len() != 1 {
+        let objects = Objects::new(self.view.repo);
+        // In one that was made of several there is more.
+        let is_it = matches!(objects.likeness(turn.commits[0].id, copy), Likeness::Copy | Likeness::Reworded);
+        if !is_it || self.view.is_dirty()? || objects.parents(copy)?.len() != 1 {
             return Ok(None);
         }
         let id = copy.to_hex_with_len(10);
@@ -916,28 +920,13 @@ fn with_operation_given_up(
 /// it is in the stash list of the state after it. Gives the files where it does not go together with what is in this state, or where it
 /// may be, as it is not known what was stashed.
 fn put_stashed(repo: &Repo, state: &mut Checkpoint, after: &Checkpoint) -> Result<Vec<BString>> {
-    let (objects, checkpoints, mut overlaps) = (Objects::new(repo), Checkpoints::new(repo), BTreeMap::new());
     if state.operation.unread.is_some() {
+        let objects = Objects::new(repo);
         let mut uncommitted = objects.changed_paths(objects.head_tree(&after.head)?, after.worktree)?;
         uncommitted.retain(|path| !after.index.unmerged().contains(path));
         return Ok(uncommitted);
     }
-    for named in state.operation.autostashes() {
-        let Ok(entry) = ObjectId::from_hex(objects.blob(named)?.trim_ascii()) else { continue };
-        if let Some(listed) = after.stash.iter().find(|listed| listed.id == entry) {
-            // It is the user's, and stays there.
-            state.stash.insert(0, listed.clone());
-            continue;
-        }
-        if !objects.has_commit(entry) {
-            continue;
-        }
-        let Some(onto) = objects.parents(entry)?.first().copied() else { continue };
-        let [from, to] = [objects.commit_tree(onto)?, objects.commit_tree(entry)?];
-        state.worktree =
-            checkpoints.merging(|merge| checkpoints.merge_trees(state.worktree, from, to, &mut overlaps, merge))?;
-    }
-    Ok(overlaps.into_keys().collect())
+    stashed::put_autostashes(repo, state, &after.stash)
 }
 
 /// The line that takes out all of a merge.

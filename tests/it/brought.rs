@@ -2,6 +2,7 @@
 //! turn out takes out what it made, and nothing else.
 
 use crate::form::part;
+use crate::operations::quietly;
 use crate::sandbox::{Mode, Sandbox, check_all, in_both_modes};
 use crate::steps::{hook, shell};
 use serde_json::json;
@@ -137,6 +138,47 @@ fn what_came_by_a_merge_that_the_user_has_concluded_stays() {
                 assert_eq!(repo.sh("git status --porcelain"), "", "all else is as it was committed");
                 repo.redo();
                 repo.state().assert_is(&before, "brought back");
+                repo.assert_sound();
+            }
+        });
+    });
+}
+
+/// What an agent does beside a pull that stops at a conflict as it rebases the user's two commits.
+const STOPPED_PULLS: &[(&str, &str)] = &[
+    ("nothing", "git pull -q --rebase"),
+    ("a file of its own", "git pull -q --rebase; echo AGENT >own"),
+    ("an edit before", "echo AGENT >>README.txt; git pull -q --rebase --autostash"),
+    ("a commit before", "echo AGENT >own; git add own; git commit -qm agent; git pull -q --rebase"),
+    ("half of the conflict", "git pull -q --rebase; sed -i 's/MINE/MINE AND AGENT/' shared"),
+];
+
+#[test]
+fn what_the_user_had_committed_stays_where_a_turn_left_a_rebase_of_it_that_they_have_gone_on_with() {
+    let go_on =
+        "sed -i '/^[<=>]\\{7\\}/d; s/ AND AGENT//' shared; git add shared; GIT_EDITOR=true git rebase --continue";
+    check_all(STOPPED_PULLS.iter().map(|(name, script)| ((*name).to_owned(), *script)), |script| {
+        in_both_modes(|mode| {
+            for args in [&["undo", "--only", "1"][..], &["undo", "--revert"]] {
+                let repo = team();
+                repo.sh("echo ONE >one; git add one; git commit -qm one; echo MINE >>shared; git commit -qam mine
+                         echo TWO >two; git add two; git commit -qm two");
+                repo.turn(mode, &quietly(&format!("({script}) || :")));
+                repo.sh(&quietly(go_on));
+                let (before, had) = (repo.state(), |name: &str| repo.sh(&format!("git show HEAD:{name}")));
+                let files = ["one", "two", "theirs", "shared"].map(|name| (name, had(name)));
+                let output = repo.oxundo(args);
+                assert!(output.code == 0 || output.err().contains("nothing to undo"), "{output:?}");
+                assert_eq!(repo.sh("grep -rl --exclude-dir=.git AGENT . || :"), "", "what it made is out");
+                for (name, was) in &files {
+                    assert_eq!(repo.sh(&format!("cat {name}")), *was, "{name}");
+                    assert_eq!(had(name), *was, "{name}");
+                }
+                assert_eq!(repo.sh("git status --porcelain"), "", "and nothing is staged");
+                if output.code == 0 {
+                    repo.redo();
+                    repo.state().assert_is(&before, "brought back");
+                }
                 repo.assert_sound();
             }
         });

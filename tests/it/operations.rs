@@ -78,7 +78,7 @@ const OPERATIONS: [(&str, &str, &str, &str); 9] = [
 
 const QUIET: &str = "exec >/dev/null 2>&1; export GIT_EDITOR=true; ";
 
-fn quietly(script: &str) -> String {
+pub(crate) fn quietly(script: &str) -> String {
     format!("{QUIET}{script}")
 }
 
