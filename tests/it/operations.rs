@@ -904,3 +904,26 @@ fn what_the_user_ends_of_a_calls_merge_within_the_turn_stays_as_they_put_it_toge
         }
     });
 }
+
+/// HEAD is on no branch there: what others have is on none of the user's, and stays with them.
+#[test]
+fn a_rebase_onto_what_others_have_that_a_turn_left_is_taken_back_by_undo() {
+    for mode in Mode::BOTH {
+        for beside in [":", "echo ITS >its"] {
+            let repo = Sandbox::new();
+            repo.commit("shared", "1\n2\n3\n");
+            repo.sh("git init -q --bare -b main ../up.git; git remote add origin ../up.git; git push -qu origin main
+                     git clone -q ../up.git ../c; cd ../c; git config user.name C; git config user.email c@example.org
+                     echo C >new; git add new; git commit -qm new; sed -i 2s/.*/C/ shared; git commit -qam c; git push -q");
+            repo.sh("sed -i 2s/.*/MINE/ shared; git commit -qam mine");
+            let before = repo.state();
+            repo.turn(mode, &quietly(&format!("git pull -q --rebase || :; {beside}")));
+            let after = repo.state();
+            repo.undo();
+            repo.state().assert_is(&before, beside);
+            repo.redo();
+            repo.state().assert_is(&after, beside);
+            repo.assert_sound();
+        }
+    }
+}

@@ -101,6 +101,10 @@ impl Walk<'_, '_> {
         let ours = range.turns.iter().map(|turn| turn.commits.len()).sum::<usize>() + known.len();
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
+        if op == Op::Undo && name == "HEAD" && goes_to_branch(legs) {
+            // On no branch of ours it was: what others have goes with that from nowhere.
+            described.retain(|commit| commit.published.is_none());
+        }
         // A detached HEAD goes by its own name.
         let is_beside = view.head.branch.as_deref().unwrap_or_else(|| view.head.stack()) != name;
         for commit in &mut described {
@@ -497,6 +501,11 @@ fn moving_tips(legs: &[Leg], now: &Checkpoint) -> Vec<(String, ObjectId, Option<
         .filter_map(|(name, goal)| Some((at(&name)?, name, goal)))
         .map(|(at, name, goal)| (name, at, goal))
         .collect()
+}
+
+/// Whether a walk leads HEAD to a branch.
+fn goes_to_branch(legs: &[Leg]) -> bool {
+    legs.iter().rev().find_map(|leg| leg.delta.delta.head.as_ref()).is_some_and(|change| change.to.branch.is_some())
 }
 
 /// Where HEAD is after the walk.
