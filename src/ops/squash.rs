@@ -104,11 +104,19 @@ impl Line {
         let began = view.timeline.undone_to(lowest.turn)?.head.commit;
         let above = objects.commits_between(began.as_slice(), tip)?;
         let mut line = Self { base: None, tip, commits: Vec::new(), dirty: BTreeSet::new() };
-        for mut commit in described(view, Op::Squash, turns, &above, &[])? {
+        let mut all = described(view, Op::Squash, turns, &above, &[])?;
+        // What others have, and the user has put all of this on top of, is below it.
+        let is_others = |commit: &Leaving| commit.published.is_some() && commit.origin == CommitOrigin::Unknown;
+        all.truncate(all.iter().rposition(|commit| !is_others(commit)).map_or(all.len(), |last| last + 1));
+        for mut commit in all {
             let mut made_as = commit.id;
-            // What the user gave another message is the turn's all the same.
+            // What the user gave another message, or put upon other commits, is the turn's all the same.
+            let is_it = |original| {
+                objects.is_reworded(original, commit.id)
+                    || objects.change_the_same(&objects.seen(original), &objects.seen(commit.id))
+            };
             if let CommitOrigin::Copied(turn, original) = commit.origin
-                && objects.is_reworded(original, commit.id)
+                && is_it(original)
             {
                 if turns.iter().all(|one| one.turn != turn) {
                     break;
@@ -209,9 +217,11 @@ fn an_end(view: &View<'_>, words: &str) -> Result<u64> {
 /// The turns from the last one done down, as far as nothing is published and none has come from another branch.
 fn unpublished(view: &View<'_>, top: u64) -> Result<Vec<Turn>> {
     let (mut turns, mut at) = (Vec::new(), Some(top));
+    let copies = dropped::fates(view, top.saturating_sub(dropped::LOOKED_AT))?.copies;
     while let Some(number) = at {
         let turn = view.timeline.require_turn(number)?;
-        let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).collect();
+        // Or what the user, or somebody else, has made of them.
+        let commits: Vec<_> = turn.commits.iter().map(|commit| commit.id).chain(copies.get(&number).copied()).collect();
         if turn.began_on != turn.branch || !Objects::new(view.repo).published(&commits)?.is_empty() {
             break;
         }
