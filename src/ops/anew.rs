@@ -96,6 +96,25 @@ impl<'a, 'r> Anew<'a, 'r> {
         Ok(settle(&claims, |original, commit| self.share(&originals[original].seen, &commits[commit])))
     }
 
+    /// The one of these commits of HEAD's history that does all that the branch did on which a turn ended, and no more, whatever the user
+    /// has added there since: others have made one commit of it.
+    pub fn squash_of(&self, node: &Node, head: ObjectId, commits: &[&Seen]) -> Result<Option<ObjectId>> {
+        let (objects, refs) = (self.objects, Refs::new(self.timeline.repo));
+        let (Some(end), true) = (node.to, node.moved()) else { return Ok(None) };
+        let Some(branch) = self.timeline.require_turn(node.turn)?.branch else { return Ok(None) };
+        let goes_on = |tip: &ObjectId| objects.has_commit(*tip) && objects.is_ancestor(end, *tip).unwrap_or(false);
+        let there = refs.ref_id(&branch)?.filter(goes_on);
+        let Some(tip) = there.or_else(|| refs.left_at(&branch, end).filter(goes_on)) else { return Ok(None) };
+        let Some(base) = objects.merge_base(tip, head)?.filter(|base| *base != tip) else { return Ok(None) };
+        let whole = objects.changes_between(Some(base), tip)?;
+        for commit in commits.iter().filter(|it| it.features.as_ref().is_some_and(|features| !features.is_merge())) {
+            if objects.are_the_same(&whole, objects.changes_in(commit)) && !objects.is_ancestor(commit.id, tip)? {
+                return Ok(Some(commit.id));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether a commit that may be a copy of one that a turn made of another is one of that other instead: it has all of that, and
     /// nothing of what the turn did to it.
     fn is_of_what_was_amended(&self, original: &Original, commit: &Seen) -> Result<bool> {

@@ -118,6 +118,10 @@ pub fn fates(view: &View<'_>, lowest: u64) -> Result<Fates> {
     if found.contains(&None) {
         look_in_both(anew, &originals, &seen, &taken_off, lost, &mut found)?;
     }
+    let all: Vec<&Seen> = seen.iter().collect();
+    for (node, found) in lost.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        *found = anew.squash_of(node, head, &all)?;
+    }
     // What HEAD stands on may not be known by its commits.
     let is_known = line.there.first().is_some_and(|node| node.turn > lost[0].turn) || found[0].is_some();
     if !is_known {

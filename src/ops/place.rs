@@ -631,7 +631,8 @@ fn copied(
 }
 
 /// The newest turn above one that was found, whose changes are in these commits together with those of others. Where HEAD has not come
-/// along from where the turns were made, one alone says nothing, unless a commit does all that it did and no more, whoever made that.
+/// along from where the turns were made, one alone says nothing, unless a commit does all that it did and no more, or all that its branch
+/// did, whoever made that.
 fn together(
     objects: &Objects<'_>,
     timeline: &Stored<'_>,
@@ -642,7 +643,7 @@ fn together(
     let above = |end: &&End| found.is_none_or(|found| end.found.turn > found.turn);
     let of = |line| ends.iter().filter(above).filter(move |end| end.line == line).collect::<Vec<&End>>();
     let (lost, least) = match of(Line::Here) {
-        lost if lost.is_empty() && found.is_none() => (of(Line::Last), 2),
+        lost if lost.is_empty() => (of(Line::Last), 2),
         lost => (lost, 1),
     };
     if lost.is_empty() || commits.is_empty() {
@@ -659,6 +660,12 @@ fn together(
             let is_it = seen.iter().find(|it| it.id == *commit).map(|it| works[*at].is_whole_in(objects, it));
             if is_it.unwrap_or(Ok(false))? {
                 return Ok(Some(lost[*at].found));
+            }
+        }
+        let all: Vec<&Seen> = seen.iter().collect();
+        for end in lost {
+            if anew.squash_of(&end.node, commits[0], &all)?.is_some() {
+                return Ok(Some(end.found));
             }
         }
         return Ok(None);

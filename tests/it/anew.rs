@@ -386,6 +386,111 @@ fn the_only_turn_of_a_branch_that_others_have_squashed_is_there() {
     }
 }
 
+/// What the user adds to the branch in a review is in it, and main may have turns of its own.
+#[test]
+fn the_turns_of_a_branch_that_others_have_squashed_with_the_users_commits_are_there() {
+    let reviews = [
+        ("nothing", ":"),
+        ("a file", "echo MINE >fix; git add fix; git commit -qm review"),
+        ("a line beside its", "sed -i 8s/.*/MINE/ a; git commit -qam review"),
+        ("its line", "sed -i 3s/ITS/MINE/ a; git commit -qam review"),
+    ];
+    let after = ["git branch -qD feat", ":"];
+    let all = reviews.iter().flat_map(|review| after.map(|after| (review, after)));
+    let all = all.flat_map(|it| [(false, false), (true, false), (true, true)].map(|which| (it, which)));
+    check_all(
+        all.map(|(((name, review), after), (below, later))| {
+            (format!("{name}, {after}, {below}, {later}"), (*review, after, below, later))
+        }),
+        |&(review, after, below, later)| {
+            let repo = Sandbox::new();
+            repo.sh("seq 9 >a; seq 9 >c; git add -A; git commit -qm base");
+            if below {
+                repo.agent("echo BELOW >below");
+            }
+            repo.sh("git switch -qc feat");
+            repo.agent("sed -i 3s/.*/ITS/ a");
+            repo.sh(review);
+            if later {
+                repo.agent("echo ITS >n");
+            }
+            repo.sh(&format!(
+                "git switch -q main; echo COLLEAGUE >>c; git commit -qam colleague; git merge -q --squash feat
+                 GIT_COMMITTER_DATE=@$(($(date +%s) + 60)) git -c user.name=C commit -qm 'feat (#1)' --author 'C <c@example.org>'
+                 {after}"
+            ));
+            let before = repo.state();
+            let states: Vec<_> = repo.log().iter().map(|turn| turn["state"].clone()).collect();
+            assert_eq!(states, vec!["done"; 1 + usize::from(below) + usize::from(later)]);
+            let output = repo.oxundo(["undo", "--revert"]);
+            assert_eq!(output.code == 0, later || !review.contains("ITS"), "{output:?}");
+            if output.code == 0 {
+                assert!(!repo.exists("n"));
+                assert_eq!(
+                    repo.sh("grep -c ITS a || :") == "0",
+                    !later || review.contains("ITS"),
+                    "the last one's alone"
+                );
+                let mine = usize::from(review != ":");
+                assert_eq!(repo.sh("cat a fix 2>/dev/null || :").matches("MINE").count(), mine, "the user's stays");
+                repo.redo();
+            }
+            assert_eq!(repo.exists("below"), below);
+            repo.state().assert_is(&before, "as it was");
+        },
+    );
+}
+
+/// What a forge has made of a pull request, and what others had before, is below what is made one of.
+#[test]
+fn squash_takes_all_that_is_on_top_of_what_others_have() {
+    let forge = |merges: &str| {
+        format!(
+            "git push -q origin feat; cd ../colleague; echo COLLEAGUE >theirs; git add -A; git commit -qm c; git fetch -q; {merges}
+             git push -q; git push -q origin :feat; cd ../repo; git switch -q main; git pull -q --prune; git branch -qD feat; git switch -qc next"
+        )
+    };
+    for (name, line, squashed) in [
+        ("squashed", forge("git merge -q --squash origin/feat; git commit -qm 'feat (#1)'"), "Squashed 2 commits of turns 3 and 4"),
+        (
+            "rebased",
+            forge("git switch -qc x origin/feat; git rebase -q main; git switch -q main; git merge -q x"),
+            "Squashed 2 commits of turns 3 and 4",
+        ),
+        (
+            "onto what others have",
+            "cd ../colleague; echo COLLEAGUE >theirs; git add -A; git commit -qm c; git push -q; cd ../repo; git fetch -q; git rebase -q origin/main"
+                .to_owned(),
+            "Squashed 4 commits of turns 1 to 4",
+        ),
+    ] {
+        let repo = Sandbox::new();
+        repo.sh("git init -q --bare -b main ../up.git; git remote add origin ../up.git; git push -qu origin main
+                 git clone -q ../up.git ../colleague; cd ../colleague; git config user.name C; git config user.email c@example.org
+                 cd ../repo; git switch -qc feat");
+        let work = |number: u64| repo.agent(&format!("echo {number} >n{number}"));
+        work(1);
+        work(2);
+        if name == "onto what others have" {
+            work(3);
+            work(4);
+        }
+        repo.sh(&line);
+        if name != "onto what others have" {
+            work(3);
+            work(4);
+        }
+        let (before, tree) = (repo.state(), repo.git(["rev-parse", "HEAD^{tree}"]));
+        let output = repo.oxundo(["squash"]);
+        output.success();
+        assert!(output.out().contains(squashed), "{name}: {output:?}");
+        assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), tree, "{name}");
+        assert_eq!(repo.git(["rev-parse", "HEAD~1"]), repo.git(["rev-parse", "origin/main"]), "{name}");
+        repo.undo();
+        repo.state().assert_is(&before, name);
+    }
+}
+
 #[test]
 fn a_commit_that_was_there_before_a_turn_is_not_one_made_of_the_turns() {
     let picked = "git cherry-pick up >/dev/null";
