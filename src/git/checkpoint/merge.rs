@@ -38,6 +38,8 @@ enum Driver {
 enum How {
     /// As git merges.
     AsGit,
+    /// As git merges, and where it does not, the lines stay.
+    Ours,
     /// What is right beside the other side's lines does not overlap with them.
     Beside,
     /// Nor does anything: where both have changed lines, these are theirs.
@@ -76,8 +78,10 @@ impl Merger<'_> {
             None => as_changed(&sides).map(|sides| self.merge_lines(&sides, union)).transpose()?.flatten(),
             merged => merged,
         };
-        let merged = merged.or_else(|| if self.how == How::AsGit { None } else { merged_beside(&sides) });
+        let is_apart = matches!(self.how, How::Beside | How::Theirs);
+        let merged = merged.or_else(|| if is_apart { merged_beside(&sides) } else { None });
         let merged = match merged {
+            None if self.how == How::Ours => self.merge_lines(&sides, Some("--ours"))?,
             None if self.how == How::Theirs => self.merge_lines(&sides, Some("--theirs"))?,
             merged => merged,
         };
@@ -148,6 +152,11 @@ impl<'r> Checkpoints<'r> {
     /// Runs `work` with a merge of content, which is set up when it is first needed.
     pub fn merging<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
         self.merging_as(How::AsGit, work)
+    }
+
+    /// As [`Self::merging`], where lines that both have changed stay as they are on our side.
+    pub fn merging_for_ours<T>(&self, work: impl FnOnce(&mut Merge<'_>) -> Result<T>) -> Result<T> {
+        self.merging_as(How::Ours, work)
     }
 
     /// As [`Self::merging`], where it is asked whose a line is: to git, who writes right beside a line of the other's has changed that

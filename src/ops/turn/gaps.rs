@@ -729,8 +729,31 @@ impl<'a> Saved<'a> {
             Some(other) if now.is_none() && change.from != change.to => (other.clone(), self.file(other)?),
             _ => (path.clone(), now),
         };
-        let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, saved(path, now, &change, merge)?);
+        let follows = match saved(path, now, &change, merge)? {
+            Follows::Overlaps(now) => Follows::Overlaps(self.with_the_rest(path, now, &change)?),
+            whole @ Follows::Whole(_) => whole,
+        };
+        let (Follows::Whole(now) | Follows::Overlaps(now)) = self.and_lost(path, follows);
         Ok(Some((at, now)))
+    }
+
+    /// A file with those lines of a change that do not overlap with what calls did.
+    fn with_the_rest(
+        &self,
+        path: &BString,
+        now: Option<FileState>,
+        change: &Change<Option<FileState>>,
+    ) -> Result<Option<FileState>> {
+        let (Some(ours), Some(base), Some(theirs)) = (now, change.from, change.to) else { return Ok(now) };
+        if [ours, base, theirs].iter().any(|side| side.kind == Kind::Symlink) {
+            return Ok(now);
+        }
+        let blobs = Blobs { base: base.id, ours: ours.id, theirs: theirs.id };
+        let merged = self.checkpoints.merging_for_ours(|merge| merge(path.as_bstr(), blobs))?;
+        Ok(Some(match merged {
+            Merged::Clean(id) => FileState { id, ..ours },
+            Merged::Overlap(_) => ours,
+        }))
     }
 
     /// The name that the user has given a file, where it has its own again by a call.
