@@ -2775,3 +2775,65 @@ fn what_the_user_saved_before_two_edits_at_once_of_which_one_fails_is_theirs() {
         }
     }
 }
+
+/// A formatter has changed nothing of the agent's there: each line was the user's.
+#[test]
+fn what_an_editor_makes_of_the_users_file_that_a_call_has_moved_is_theirs() {
+    for (is_known, by) in [(false, "mv"), (true, "git mv"), (true, "mv")] {
+        for mode in Mode::tried() {
+            let keeps = if is_known { "git add u.js; git commit -qm u" } else { ":" };
+            let repo = begun(mode, &format!("printf 'a(1);\\nb( 2);\\nc(3);\\nd(4);\\n' >u.js; {keeps}"));
+            shell(&repo, 1, &format!("mkdir src; {by} u.js src/u.js"));
+            user(&repo, "sed -i 's/[(] */( /; s/ *[)]/ )/' src/u.js");
+            shell(&repo, 2, "true");
+            ends(&repo);
+            let committed = repo.sh("git show HEAD:src/u.js 2>/dev/null || :");
+            assert!(!committed.contains("( 1 )"), "{by}, {is_known}: {committed}");
+            let done = repo.state();
+            repo.undo();
+            repo.assert_file("u.js", "a( 1 );\nb( 2 );\nc( 3 );\nd( 4 );\n", "as the user has formatted it");
+            repo.redo();
+            repo.state().assert_is(&done, "redo");
+        }
+    }
+}
+
+#[test]
+fn where_both_have_changed_one_line_the_others_are_still_whose_they_are() {
+    let stories: [&[(&str, &str)]; 2] = [
+        &[
+            ("its", "5s/.*/its/"),
+            ("user", "5s/.*/mine/; 1s/.*/TOP/"),
+            ("its", "5s/.*/again/"),
+            ("user", "5s/.*/mine2/; 8s/.*/END/"),
+        ],
+        &[
+            ("its", "5s/.*/its/"),
+            ("user", "4,5d; 1s/.*/TOP/"),
+            ("its", "4s/.*/again/"),
+            ("user", "4s/.*/mine2/; $s/.*/END/"),
+        ],
+    ];
+    for (story, mode) in stories.iter().flat_map(|story| Mode::tried().into_iter().map(move |mode| (story, mode))) {
+        let repo = begun(mode, "true");
+        for (at, (who, edits)) in (1..).zip(story.iter()) {
+            let line = format!("sed -i '{edits}' both.txt");
+            if *who == "its" { edit(&repo, at, "both.txt", &line) } else { user(&repo, &line) }
+        }
+        shell(&repo, 9, "true");
+        ends(&repo);
+        if mode == Mode::Commit {
+            let commit = repo.git(["show", "--format=", "-U0", "HEAD"]);
+            assert!(!commit.contains("TOP") && !commit.contains("END"), "{story:?}: {commit}");
+            let rest = repo.git(["diff", "-U0"]);
+            assert!(rest.contains("+TOP") && rest.contains("+END"), "{story:?}: {rest}");
+        }
+        let done = repo.state();
+        repo.refuses(&["undo"], "conflict");
+        repo.oxundo(["undo", "--edits=overwrite"]).success();
+        let left = text(&repo, "both.txt");
+        assert!(left.starts_with("TOP\n") && left.ends_with("END\n"), "{story:?}: {left}");
+        repo.redo();
+        repo.state().assert_is(&done, "redo");
+    }
+}

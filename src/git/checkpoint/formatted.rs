@@ -6,6 +6,7 @@ use crate::git::checkpoint::merge::hunks;
 use crate::model::checkpoint::{Checkpoint, FileState, Kind};
 use anyhow::Result;
 use gix::bstr::ByteSlice;
+use std::cell::LazyCell;
 use std::ops::Range;
 
 impl Checkpoints<'_> {
@@ -13,12 +14,19 @@ impl Checkpoints<'_> {
     /// was before them.
     pub fn with_formatted(&self, base: &Checkpoint, left: Checkpoint, next: &Checkpoint) -> Result<Checkpoint> {
         let mut formatted = Vec::new();
+        // A file that calls moved is not theirs by that.
+        let moved = LazyCell::new(|| self.surely_came_from(&self.file_changes(base, &left)?));
         for (path, change) in self.file_changes(&left, next)? {
             let (Some(was), Some(is)) = (change.from, change.to) else { continue };
             if [was.kind, is.kind].contains(&Kind::Symlink) {
                 continue;
             }
-            let before = self.captured_file(base, path.as_bstr())?;
+            let mut before = self.captured_file(base, path.as_bstr())?;
+            if before.is_none()
+                && let Some(old) = moved.as_ref().ok().and_then(|moved| moved.get(&path))
+            {
+                before = self.captured_file(base, old.as_bstr())?;
+            }
             if before == Some(was) {
                 continue;
             }
@@ -33,6 +41,7 @@ impl Checkpoints<'_> {
                 formatted.push((path, Some(FileState { id, ..was })));
             }
         }
+        drop(moved);
         if formatted.is_empty() { Ok(left) } else { self.with_files(&left, &formatted) }
     }
 }
