@@ -22,6 +22,7 @@ use crate::ops::stashed;
 use crate::ops::steps;
 use crate::ops::switching;
 use crate::ops::turn::check_not_in_progress;
+use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::undo::alone::left_behind;
 use crate::ops::undo::committed::back_to;
 use crate::ops::undo::conflict::as_git_does;
@@ -84,8 +85,13 @@ pub fn plan(view: &View<'_>, name: &str, words: &str, edits: Option<Edits>) -> R
         object: format!("branch '{}' at {what}", sanitized(name)),
         hint: way_back(view, &plan, &goal)?,
     };
-    let (turns, warnings) =
-        (turn.into_iter().collect(), as_made.into_iter().chain(left_behind(view, commit)?).collect());
+    let mut warnings: Vec<String> = as_made.into_iter().chain(left_behind(view, commit)?).collect();
+    for turn in &plan.turns {
+        if is_done(view, *turn)? {
+            warnings.extend(told_of_taken(view, &view.timeline.require_turn(*turn)?, &plan));
+        }
+    }
+    let turns = turn.into_iter().collect();
     Ok(PlannedTurn { turns, warnings, ..PlannedTurn::new(plan, capture, Made::Branch, words) })
 }
 

@@ -24,6 +24,7 @@ use crate::ops::renamed_since::{RenamedSince, other_names};
 use crate::ops::resolve::step_of;
 use crate::ops::revert::on_this_branch;
 use crate::ops::turn::skipped::not_covered;
+use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::alone::reworded_below;
 use crate::ops::undo::conflict::as_git_does;
@@ -108,7 +109,8 @@ pub fn plan_to(view: &View<'_>, name: &StepName, edits: Option<Edits>) -> Result
     };
     let made = Made::BackTo { turns: turns.clone(), step: step.step };
     let conversations = Conversations::undone(view, &range.turns, Extent::Parts)?;
-    let warnings = meanwhile::gone_with(range.turns.iter(), &plan);
+    let mut warnings = meanwhile::gone_with(range.turns.iter(), &plan);
+    warnings.extend(range.turns.iter().filter_map(|turn| told_of_taken(view, turn, &plan)));
     Ok(PlannedTurn { turns, conversations, warnings, ..PlannedTurn::new(plan, capture, made, words) })
 }
 

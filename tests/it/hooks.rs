@@ -705,6 +705,27 @@ fn shell(repo: &Sandbox, (agent, session): (&str, &str), id: &str, command: &str
     told("PostToolUse");
 }
 
+/// It goes aside as a whole, or by a part of the turn, or stays behind where a branch begins.
+#[test]
+fn what_is_beyond_the_limits_and_changed_outside_of_the_calls_is_named_too_and_by_each_way_to_take_it_away() {
+    for made in ["mkdir dist; echo USER >dist/b.js", "seq 99999 >data.csv", "echo USER >b.txt"] {
+        for args in [&["undo"][..], &["undo", "--to", "1.1"], &["branch", "b", "1.1"], &["branch", "b", "0"]] {
+            let repo = repo();
+            repo.git(["config", "oxundo.maxFileSize", "64k"]);
+            hook(&repo, &["codex"], &prompt("c", "1", "p"));
+            shell(&repo, ("codex", "c"), "1", "echo AGENT >>a.txt");
+            repo.sh(made);
+            shell(&repo, ("codex", "c"), "2", "echo AGENT >>a.txt");
+            hook(&repo, &["codex"], &stop("c", "1"));
+            let name = ["dist", "data.csv", "b.txt"].into_iter().find(|name| repo.exists(name)).expect("it was made");
+            let output = repo.oxundo(args);
+            output.success();
+            let told = format!("'{name}' changed outside of turn 1's calls");
+            assert_eq!(output.err().contains(&told), !repo.exists(name), "{made}, {args:?}: {output:?}");
+        }
+    }
+}
+
 /// Codex does not tell of all its calls, so that what lies between those of which it does counts as its work.
 #[test]
 fn what_changed_outside_of_the_calls_that_are_told_of_is_named_where_it_goes() {

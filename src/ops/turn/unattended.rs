@@ -4,11 +4,11 @@
 use crate::git::checkpoint::Checkpoints;
 use crate::git::timeline::stored::Side;
 use crate::model::bytes::first_in_quotes;
-use crate::model::checkpoint::Checkpoint;
+use crate::model::checkpoint::{Checkpoint, Skipped};
 use crate::model::plan::Plan;
 use crate::model::turn::Turn;
 use crate::ops::turn::gaps::{committed_since, tells_all};
-use crate::ops::turn::meanwhile::without_commit;
+use crate::ops::turn::meanwhile::{changed_files, without_commit};
 use crate::ops::turn::states;
 use crate::ops::view::View;
 use anyhow::Result;
@@ -22,8 +22,8 @@ const NAMED: usize = 5;
 pub fn told_of_taken(view: &View<'_>, turn: &Turn, plan: &Plan) -> Option<String> {
     // It is one more word than is asked for.
     let changed = changed_by_its_end(view, turn).unwrap_or_default();
-    let paths: Vec<&BString> =
-        plan.files.iter().map(|file| &file.path).filter(|path| changed.contains(*path)).collect();
+    let taken: Vec<BString> = changed_files(plan).filter(|path| changed.contains(path)).collect();
+    let paths: Vec<&BString> = taken.iter().collect();
     let told = || {
         format!(
             "{} changed outside of turn {}'s calls, while one may have been at work: what you saved there goes with it",
@@ -52,7 +52,7 @@ pub fn beside_told(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<V
     Ok(beside)
 }
 
-/// The files that changed so by this end of the turn; none where no calls are told of.
+/// The files that changed so by this end of the turn, and what is beyond the limits; none where no calls are told of.
 pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTreeSet<BString>> {
     let (timeline, checkpoints, mut changed) = (&view.timeline, Checkpoints::new(view.repo), BTreeSet::new());
     let (last, at_work_after) = (timeline.last_step(turn.turn)?, turn.origin.at_work_after());
@@ -80,6 +80,8 @@ pub fn changed(view: &View<'_>, turn: &Turn, after: &Checkpoint) -> Result<BTree
             changed.extend(since.filter(|(_, old)| files.contains(old)).map(|(new, _)| new));
         }
         changed.extend(files);
+        let was: BTreeSet<&Skipped> = from.skipped.iter().collect();
+        changed.extend(to.skipped.iter().filter(|it| it.is_movable() && !was.contains(it)).map(|it| it.path.clone()));
         Ok::<_, anyhow::Error>(())
     };
     if !tells_all {
