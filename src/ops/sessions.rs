@@ -107,11 +107,10 @@ fn beside(view: &View<'_>, error: anyhow::Error, (turn, steps): (&Turn, &[Step])
 }
 
 /// The same where it is what the user did, or a later turn. Nothing is overwritten: that stays.
-fn beside_later_turns(view: &View<'_>, mut refusal: Refusal, turn: &Turn) -> Result<anyhow::Error> {
+fn beside_later_turns(view: &View<'_>, refusal: Refusal, turn: &Turn) -> Result<anyhow::Error> {
     if refusal.code != Code::Conflict {
         return Ok(refusal.into());
     }
-    refusal.hints.retain(|hint| !hint.contains("--edits=overwrite"));
     Ok(beside_later(view, refusal, &view.present()?.checkpoint, std::slice::from_ref(turn)))
 }
 

@@ -27,7 +27,7 @@ use crate::ops::turn::skipped::not_covered;
 use crate::ops::turn::unattended::told_of_taken;
 use crate::ops::turn::{meanwhile, states};
 use crate::ops::undo::alone::reworded_below;
-use crate::ops::undo::conflict::as_git_does;
+use crate::ops::undo::conflict::{as_git_does, beside_later};
 use crate::ops::undo::in_the_middle;
 use crate::ops::undo::legs::{RefMoves, reword};
 use crate::ops::undo::prepare::Prepared;
@@ -172,8 +172,13 @@ pub fn plan_only(
                 Objects::new(view.repo).tree_entry(was.worktree, path.as_bstr()).is_ok_and(|it| it.is_some())
             })
         };
-        let there = refusal.paths.iter().filter(|path| is_there(path)).cloned().collect();
-        beside(refusal, &name, Beside { changed, there, later }).into()
+        let there: Vec<BString> = refusal.paths.iter().filter(|path| is_there(path)).cloned().collect();
+        let is_stuck = later.is_none() && there.is_empty();
+        let refusal = beside(refusal, &name, Beside { changed, there, later });
+        match view.present().ok().filter(|_| is_stuck) {
+            Some(now) => beside_later(view, refusal, &now.checkpoint, std::slice::from_ref(&turn)),
+            None => refusal.into(),
+        }
     })
 }
 
@@ -226,7 +231,7 @@ fn beside(mut refusal: Refusal, name: &StepRange, Beside { changed, there, later
         ));
     }
     if later.is_some() || !hints.is_empty() {
-        refusal.hints.retain(|hint| !hint.contains("--edits=overwrite") && !hint.contains("git stash"));
+        refusal.hints.retain(|hint| !hint.contains("git stash"));
     }
     refusal.hints.splice(..0, later);
     refusal.hints(hints)
@@ -270,6 +275,17 @@ fn under_names_of_now(
     Ok(all)
 }
 
+/// A refusal without the hints that have this in them.
+fn without_hint(error: anyhow::Error, words: &str) -> anyhow::Error {
+    match error.downcast::<Refusal>() {
+        Ok(mut refusal) => {
+            refusal.hints.retain(|hint| !hint.contains(words));
+            refusal.into()
+        }
+        Err(error) => error,
+    }
+}
+
 /// How a part of a turn that is taken out is called.
 pub struct TakenOut {
     /// In the record.
@@ -307,7 +323,11 @@ pub fn take_out(
         edits => edits,
     };
     let plan = checkpoints.merging(|merge| planned(Op::Undo, &deltas, &present, edits, merge));
-    let plan = plan.map_err(|error| in_the_middle(view, as_git_does(view, error, &capture.checkpoint)))?;
+    let plan = plan.map_err(|error| {
+        // What was done since stays, whatever is asked for.
+        let error = without_hint(error, "--edits=overwrite");
+        in_the_middle(view, as_git_does(view, error, &capture.checkpoint))
+    })?;
     if plan.is_empty() {
         return Err(nothing(Op::Undo, &format!("{} is taken out already", words.changed)).into());
     }

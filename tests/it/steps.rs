@@ -702,3 +702,36 @@ fn the_hints_of_a_step_whose_file_a_later_one_changed_lead_to_it() {
         repo.assert_absent("new.txt", "it is taken out");
     }
 }
+
+/// Of what was made once, later changes are not the step's: a line leads out of it, whoever made them.
+#[test]
+fn the_hints_lead_out_where_a_file_that_a_step_made_was_changed_since() {
+    for (name, changes, says) in [
+        ("uncommitted", "sed -i s/2/USER/ f", "run 'git stash push -u -- :/f'"),
+        ("committed", "sed -i s/2/USER/ f; git commit -qam mine", "run 'git rm -q -- :/f && git commit -m "),
+        ("by a later turn", "", "run 'oxundo undo --only 1..2'"),
+    ] {
+        let repo = Sandbox::new();
+        hook(&repo, "s", "UserPromptSubmit", &json!({}));
+        shell(&repo, 1, "seq 3 >f");
+        shell(&repo, 2, "seq 3 >g");
+        hook(&repo, "s", "Stop", &json!({}));
+        if changes.is_empty() {
+            hook(&repo, "s", "UserPromptSubmit", &json!({}));
+            shell(&repo, 3, "sed -i s/2/AGENT/ f");
+            hook(&repo, "s", "Stop", &json!({}));
+        }
+        repo.sh(changes);
+        let refused = repo.oxundo(["undo", "--only", "1.1"]).err();
+        let hint = refused.lines().find(|line| line.contains(says)).unwrap_or_else(|| panic!("{name}: {refused}"));
+        let line = hint.split('\'').nth(1).expect("a line").to_owned();
+        match line.strip_prefix("oxundo ") {
+            Some(line) => repo.oxundo(line.split(' ')).success(),
+            None => drop(repo.sh(&line)),
+        }
+        if repo.exists("f") {
+            repo.oxundo(["undo", "--only", "1.1"]).success();
+        }
+        assert!(!repo.exists("f"), "{name}");
+    }
+}
