@@ -5,6 +5,7 @@ use crate::error::{Code, Refusal};
 use crate::git::checkpoint::Checkpoints;
 use crate::git::index::Index;
 use crate::git::objects::Objects;
+use crate::git::objects::alike::Features;
 use crate::git::objects::lines::{BlamedLine, carried, no_range};
 use crate::git::objects::tree::{TreeSlot, file_kind};
 use crate::git::refs::Refs;
@@ -32,6 +33,9 @@ use std::rc::Rc;
 
 /// How many turns are looked through for lines that are not committed.
 const FAR: usize = 1024;
+
+/// How many commits of each branch are looked at for one that was made anew.
+const NEAR: usize = 64;
 
 /// A line, and who wrote it.
 #[derive(Clone, Debug)]
@@ -274,6 +278,8 @@ struct Blame<'v, 'r> {
     looked_at: RefCell<BTreeMap<u64, Rc<LookedAt>>>,
     /// When the first turn that is known began.
     since: OnceCell<Option<i64>>,
+    /// The agents' own commits, with their turns.
+    made: OnceCell<Vec<(u64, ObjectId, Features)>>,
 }
 
 /// A turn, and the files that it changed.
@@ -293,8 +299,8 @@ impl LookedAt {
 impl<'v, 'r> Blame<'v, 'r> {
     /// Of what is recorded here.
     fn of(view: &'v View<'r>) -> Self {
-        let (notes, came, others, sought, looked_at, since) = Default::default();
-        Self { view, objects: Objects::new(view.repo), notes, came, others, sought, looked_at, since }
+        let (notes, came, others, sought, looked_at, since, made) = Default::default();
+        Self { view, objects: Objects::new(view.repo), notes, came, others, sought, looked_at, since, made }
     }
 
     /// Who wrote a committed line.
@@ -312,10 +318,40 @@ impl<'v, 'r> Blame<'v, 'r> {
         let key = (turn.turn, line.path.clone(), commit);
         if !known.contains_key(&key) {
             let turns = Turns { timeline, worktree };
-            let lines = self.lines_of_commit(&turns, &turn, (commit, note.commit), line.path.as_bstr())?;
+            let lines = if self.is_of_nobodys_turn(timeline, &turn, line.time, commit)? {
+                BTreeMap::new()
+            } else {
+                self.lines_of_commit(&turns, &turn, (commit, note.commit), line.path.as_bstr())?
+            };
             known.insert(key.clone(), lines);
         }
         Ok(writer_of(line, known.get(&key)))
+    }
+
+    /// Whether a commit that a turn has made, written at this time, is one anew that was there before and is no turn's, as what it rebased or
+    /// picked.
+    fn is_of_nobodys_turn(&self, timeline: &Stored<'_>, turn: &Turn, written: i64, commit: ObjectId) -> Result<bool> {
+        let (objects, refs) = (&self.objects, Refs::new(self.view.repo));
+        if parse_rfc3339(&turn.began_at).is_none_or(|began| written > began) || !objects.has_commit(commit) {
+            return Ok(false);
+        }
+        let copy = objects.seen(commit);
+        let mut tips = timeline.checkpoint(turn.turn, Side::Before)?.tips();
+        tips.splice(..0, turn.dirty_commit);
+        tips.extend(objects.remote_tip_ids()?);
+        tips.retain(|tip| objects.has_commit(*tip));
+        for tip in tips.into_iter().take(NEAR) {
+            for other in objects.newest_first(tip).take(NEAR)?.into_iter().filter(|other| *other != commit) {
+                let other = objects.seen(other);
+                let has_author =
+                    copy.features.as_ref().zip(other.features.as_ref()).is_some_and(|(a, b)| a.has_author_of(b));
+                if has_author && objects.change_the_same(&copy, &other) {
+                    let notes = refs.notes_on(&[other.id])?;
+                    return Ok(notes.iter().flatten().all(|note| note.kind != CommitKind::Agent));
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Who wrote a line of a commit that is no turn's: the user may have made it of what turns had left uncommitted, or anew of a
@@ -334,9 +370,31 @@ impl<'v, 'r> Blame<'v, 'r> {
             let turns = Turns { timeline: &self.view.timeline, worktree: None };
             let last = self.last_before(line.committed)?;
             self.walk(&turns, last, &self.objects.parents(commit)?, &mut trail)?;
+            let original = if trail.found.is_empty() { self.original_of(commit)? } else { None };
+            if let Some((turn, original)) = original {
+                trail.found = self.lines_of_commit(&turns, &turn, (commit, original), line.path.as_bstr())?;
+            }
             known.insert(key.clone(), trail.found);
         }
         Ok(writer_of(line, known.get(&key)))
+    }
+
+    /// The commit of a turn of which one was made anew that has no note, and the turn: git may have been in the middle of that as the
+    /// turn ended.
+    fn original_of(&self, commit: ObjectId) -> Result<Option<(Turn, ObjectId)>> {
+        if self.made.get().is_none() {
+            let mut made = Vec::new();
+            for number in self.view.timeline.newest_turns(NEAR, 0)? {
+                let commits = self.view.timeline.require_turn(number)?.commits;
+                let own = commits.iter().filter(|commit| commit.kind == CommitKind::Agent);
+                made.extend(own.filter_map(|commit| Some((number, commit.id, self.objects.features(commit.id)?))));
+            }
+            let _ = self.made.set(made);
+        }
+        let (Some(copy), Some(made)) = (self.objects.features(commit), self.made.get()) else { return Ok(None) };
+        let is_it = |was: &Features| was.has_author_of(&copy) && was.has_message_of(&copy);
+        let original = made.iter().find(|(.., was)| is_it(was));
+        original.map(|(turn, id, _)| Ok((self.view.timeline.require_turn(*turn)?, *id))).transpose()
     }
 
     /// The last turn done here that began before a commit was made: what it wrote may be in that.
@@ -441,7 +499,7 @@ impl<'v, 'r> Blame<'v, 'r> {
         let was = self.as_in(base.worktree, (&trail.path, trail.tree))?;
         let kept = carried(&with_ends_of(&content, was), &content);
         its.retain(|(_, line)| kept.get(*line).copied().flatten().is_none());
-        self.leave_popped(timeline, turn, (path.as_bstr(), &content), &mut its, |(_, line)| *line)?;
+        self.take_popped(timeline, turn, (path.as_bstr(), &content), &mut its)?;
         if let Some(original) = original {
             let own = with_ends_of(&content, self.made_in(timeline, turn, original, (&path, tree))?);
             let carried = carried(&own, &content);
@@ -623,7 +681,11 @@ impl<'v, 'r> Blame<'v, 'r> {
         let (path, now, tree) = (trail.path.clone(), trail.now.clone(), trail.tree);
         let before = self.before(turns.timeline, turn, trail)?;
         let mut its = trail.go_to(with_ends_of(&now, before));
-        self.leave_popped(turns.timeline, turn, (path.as_bstr(), &now), &mut its, |(here, _)| *here)?;
+        for mut stashed in self.take_popped(turns.timeline, turn, (path.as_bstr(), &now), &mut its)? {
+            // What the user had put away an earlier turn may have written.
+            self.walk(turns, turns.below(self.view, turn), &[], &mut stashed)?;
+            trail.found.extend(stashed.found);
+        }
         let lines = its.iter().map(|(here, _)| *here);
         let steps =
             self.steps(turns.timeline, turn, Trail { tree, ..Trail::new(path.clone(), Vec::new(), now, lines) })?;
@@ -635,25 +697,35 @@ impl<'v, 'r> Blame<'v, 'r> {
         Ok(())
     }
 
-    /// Leaves out what came out of the user's stash in a turn, by where each line is in a version of the file.
-    fn leave_popped(
+    /// Takes what came out of the user's stash in a turn out of these lines of a version of a file; gives them as they were stashed.
+    fn take_popped(
         &self,
         timeline: &Stored<'_>,
         turn: &Turn,
         (path, now): (&BStr, &[u8]),
         lines: &mut Vec<(usize, usize)>,
-        place: impl Fn(&(usize, usize)) -> usize,
-    ) -> Result<()> {
+    ) -> Result<Vec<Trail>> {
         if turn.ended_at.is_none() || lines.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let [before, after] = [Side::Before, Side::After].map(|side| timeline.checkpoint(turn.turn, side));
-        let popped = Popped::find(self.view, timeline, turn.previous, [&before?, &after?])?;
-        for version in popped.versions(self.view, path)? {
-            let carried = carried(&with_ends_of(now, self.objects.blob(version)?), now);
-            lines.retain(|line| carried.get(place(line)).copied().flatten().is_none());
+        let after = after?;
+        let popped = Popped::find(self.view, timeline, turn.previous, [&before?, &after])?;
+        let mut all = Vec::new();
+        for (tree, version) in popped.versions(self.view, &after, path)? {
+            let version = with_ends_of(now, self.objects.blob(version)?);
+            let carried = carried(&version, &with_ends_of(&version, now.to_vec()));
+            let mut stashed = Trail::new(path.to_owned(), Vec::new(), version, []).of_tree(tree);
+            lines.retain(|(here, line)| match carried.get(*here).copied().flatten() {
+                Some(there) => {
+                    stashed.left.push((there, *line));
+                    false
+                }
+                None => true,
+            });
+            all.push(stashed);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// What a file held before a turn, or as the user saved it meanwhile, under the name that it had then.
@@ -661,7 +733,8 @@ impl<'v, 'r> Blame<'v, 'r> {
         let name = quoted(trail.path.as_bstr());
         let renamed = timeline.turn_files(turn.turn)?.into_iter().find(|file| file.path == name);
         let mut state = timeline.undone_to(turn.turn)?;
-        if turn.ended_at.is_some() {
+        // What oxundo itself makes of HEAD writes no line.
+        if turn.ended_at.is_some() && turn.made.is_none() {
             let after = timeline.checkpoint(turn.turn, Side::After)?;
             OnOne { ends: [state, _], .. } = ends_of_turn(self.view, turn, [state, after])?;
         }

@@ -455,6 +455,7 @@ fn users_too(
     let (mut users, mut both) = (BTreeSet::new(), Vec::new());
     let ends = (&since.before, &since.capture.checkpoint);
     let popped = Popped::find(view, &view.timeline, view.top()?, [ends.0, ends.1])?;
+    let popped = popped.with_dirty_commit(view, since.dirty_commit(), ends.1.head.commit)?;
     Checkpoints::new(view.repo).merging_beside(|merge| {
         let mut parts = Parts::of(head_tree, &since.capture, merge);
         for path in paths.iter() {
@@ -462,7 +463,7 @@ fn users_too(
                 Some(whose) => whose,
                 None => match since.theirs.whose(view, ends, path.as_bstr(), &mut parts)? {
                     Whose::Turns => {
-                        let popped = popped.whose(view, [ends.0, ends.1], path.as_bstr(), &mut parts)?;
+                        let popped = popped.whose(view, ends.1, path.as_bstr(), &mut parts)?;
                         popped.unwrap_or(Whose::Turns)
                     }
                     theirs => theirs,

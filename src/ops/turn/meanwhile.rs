@@ -354,10 +354,16 @@ impl<'a, 'm, 'r> Parts<'a, 'm, 'r> {
 
     /// The blob that git has, or would have, of a file in the worktree.
     pub fn as_git_has(&mut self, view: &View<'r>, path: &BStr, file: FileState) -> Result<ObjectId> {
-        if file.kind == Kind::Symlink || !self.conversion(view)?.converts_with(path, file.id)? {
+        if file.kind == Kind::Symlink {
             return Ok(file.id);
         }
-        Index::new(view.repo).converted(path, file.id)
+        let committed = self.committed(view, path)?;
+        let conversion = self.conversion(view)?;
+        let converts = match committed {
+            Some((_, committed)) => conversion.converts_with(path, committed)?,
+            None => conversion.may_convert(path)?,
+        };
+        if converts { Index::new(view.repo).converted(path, file.id) } else { Ok(file.id) }
     }
 
     fn conversion(&mut self, view: &View<'r>) -> Result<&mut Conversion<'r>> {

@@ -19,6 +19,7 @@ use crate::ops::turn::meanwhile::{Ends, Theirs};
 use crate::ops::turn::{branches, calls, goal_with_dirty_commit, with_dirty_commit};
 use crate::ops::view::View;
 use anyhow::Result;
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -165,6 +166,11 @@ impl Since {
         files.retain(|(_, file)| file.is_some());
         self.capture.checkpoint = checkpoints.with_files(&self.capture.checkpoint, &files)?;
         Ok(())
+    }
+
+    /// What the user had uncommitted as it began, where that was committed.
+    pub fn dirty_commit(&self) -> Option<ObjectId> {
+        self.start.head.commit.filter(|start| self.before.head.commit != Some(*start))
     }
 
     /// The state that undo of the turn leads to.
