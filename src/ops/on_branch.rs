@@ -76,13 +76,16 @@ fn on_one(view: &View<'_>, turn: &Turn, [start, end]: [Checkpoint; 2], of: Of) -
     let tip = |state: &Checkpoint| branch.and_then(|name| state.branches.get(name)).copied();
     let to = branch.map_or(end.head.commit, |_| tip(&end));
     let from = match (tip(&start), to) {
-        (None, Some(to)) if !is_on_one => began_at(view, turn, &start, to)?,
+        (None, Some(to)) if !is_on_one => began_at(view, turn, [&start, &end], (branch, to))?,
         (None, Some(_)) if branch.is_none() => start.head.commit,
         (from, _) => from,
     };
     let (mut pulled, mut had) = (Vec::new(), Vec::new());
     if let (Some(from), Some(to)) = (from, to) {
         pulled = pulled_between(view, turn, [from, to])?;
+        if !is_on_one && pulled.is_empty() && tip(&start).is_none() {
+            pulled = came_between(view, turn, [from, to])?;
+        }
         let here = if is_on_one { had_here(view, [&start, &end], [from, to])? } else { None };
         had.extend(pulled.iter().copied().chain(here));
         had.extend(detached_at(view, &start, [from, to])?);
@@ -237,14 +240,30 @@ fn pulled(view: &View<'_>, turn: &Turn) -> Result<Vec<ObjectId>> {
         let elsewhere = objects.reachable_from(&beside.filter(|tip| !goes_on(tip)).collect::<Vec<_>>(), &rest)?;
         found.retain(|id| !elsewhere.contains(id));
     }
+    last_of(&objects, found)
+}
+
+/// Those of some commits that none of the others has below it; the newest stands last.
+fn last_of(objects: &Objects<'_>, mut commits: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
     let mut last = Vec::new();
-    // The newest stands last.
-    while let Some(id) = found.pop() {
-        let below = objects.reachable_from(&[id], &found)?;
-        found.retain(|id| !below.contains(id));
+    while let Some(id) = commits.pop() {
+        let below = objects.reachable_from(&[id], &commits)?;
+        commits.retain(|id| !below.contains(id));
         last.push(id);
     }
     Ok(last)
+}
+
+/// The last commits that one commit has, and another one has not, of what came from another repository to a branch that the turn has made: its
+/// record has what it did alone.
+fn came_between(view: &View<'_>, turn: &Turn, [from, to]: [ObjectId; 2]) -> Result<Vec<ObjectId>> {
+    let (objects, its): (_, HashSet<ObjectId>) = (Objects::new(view.repo), its_own(turn).collect());
+    let mut others = objects.commits_between(&[from], to)?;
+    others.retain(|id| !its.contains(id));
+    let came = Refs::new(view.repo).came_here(&others, Began::of(turn))?;
+    others.retain(|id| came.contains(id));
+    others.reverse();
+    last_of(&objects, others)
 }
 
 /// Those of them that one commit has, and another one has not.
@@ -381,9 +400,28 @@ fn without_calls(
 }
 
 /// The commit that git had checked out as the turn made a branch, which is at this one at its end: what came from another repository is
-/// not what the turn made, but for what it has sent there itself.
-fn began_at(view: &View<'_>, turn: &Turn, start: &Checkpoint, to: ObjectId) -> Result<Option<ObjectId>> {
+/// not what the turn made, but for what it has sent there itself. Where it has made the commits anew of the branch that it left, as by a
+/// rebase, and that goes on in this one, or those of this one itself, it is where that was.
+fn began_at(
+    view: &View<'_>,
+    turn: &Turn,
+    [start, end]: [&Checkpoint; 2],
+    (branch, to): (Option<&String>, ObjectId),
+) -> Result<Option<ObjectId>> {
     let objects = Objects::new(view.repo);
+    let tip = |state: &Checkpoint| start.head.branch.as_ref().and_then(|left| state.branches.get(left)).copied();
+    let first = branch.and_then(|name| Refs::new(view.repo).began_at(name)).filter(|first| objects.has_commit(*first));
+    if let (Some(was), Some(now)) = (tip(start), tip(end)) {
+        let goes_on = objects.is_ancestor(now, to)? || first == Some(now);
+        let is_anew = if was == now {
+            first == Some(now) && !objects.is_ancestor(now, to)?
+        } else {
+            !objects.is_ancestor(was, now)?
+        };
+        if is_anew && goes_on {
+            return Ok(Some(was));
+        }
+    }
     let mut made: HashSet<ObjectId> = objects.commits_between(&start.tips(), to)?.into_iter().collect();
     let its: HashSet<ObjectId> = its_own(turn).collect();
     let others: Vec<ObjectId> = made.difference(&its).copied().collect();

@@ -211,6 +211,13 @@ impl Refs<'_> {
         first.and_then(Line::read).is_some_and(|line| line.at.is_some_and(|at| at >= time))
     }
 
+    /// Where a branch began, as far as its reflog goes back to that.
+    pub fn began_at(&self, name: &str) -> Option<ObjectId> {
+        let text = self.log_of(name);
+        let first = text.lines().next().filter(|line| line.starts_with(b"0000000")).and_then(Line::read)?;
+        ObjectId::from_hex(first.to).ok()
+    }
+
     /// Whether oxundo itself has brought a branch to where it is.
     pub fn is_where_brought(&self, name: &str) -> bool {
         last(&self.log_of(name)).is_some_and(|last| last.said.starts_with(OWN))
