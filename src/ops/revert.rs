@@ -326,11 +326,13 @@ struct Revert<'a, 'r> {
     edits: Edits,
 }
 
-/// Whether a turn of another line is in HEAD's history: its branch was merged.
+/// Whether a turn of another line is in HEAD's history: its branch was merged. Of one that ended on what was there before, that says nothing.
 fn is_merged(view: &View<'_>, turn: u64) -> Result<bool> {
     let node = view.timeline.node(turn)?;
     match (node.to.filter(|_| node.moved()), view.head.commit) {
-        (Some(end), Some(head)) => Objects::new(view.repo).is_ancestor(end, head),
+        (Some(end), Some(head)) => {
+            Ok(view.timeline.require_turn(turn)?.knows(&end) && Objects::new(view.repo).is_ancestor(end, head)?)
+        }
         _ => Ok(false),
     }
 }
@@ -678,13 +680,20 @@ impl<'a> Revert<'a, '_> {
         Ok(left)
     }
 
-    /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that. `above` is what
-    /// other turns that are taken out did.
+    /// Leaves what the turn only staged or committed, as the user's edits, where somebody has gone on from that; and all that it staged
+    /// where somebody has committed it. `above` is what other turns that are taken out did.
     fn leave_staged(&self, delta: &mut Delta, commits: &mut Committed<'_>, above: &[TurnDelta]) -> Result<()> {
         let (objects, checkpoints) = (Objects::new(self.view.repo), Checkpoints::new(self.view.repo));
         let is_theirs = |path| above.iter().any(|turn| turn.delta.index.contains_key(path));
+        let here = objects.head_tree(&self.capture.checkpoint.head)?;
         let mut stays = Vec::new();
+        let mut committed = Vec::new();
         for (path, change) in &delta.index {
+            let is_in = |tree| Ok::<_, anyhow::Error>(objects.plain_entries(tree, path.as_bstr())? == change.from);
+            if is_in(here)? && !is_in(commits.after)? {
+                committed.push((path.clone(), objects.tree_entry(commits.after, path.as_bstr())?));
+                continue;
+            }
             let now = checkpoints.entries_of(&self.capture.checkpoint.index, path.as_bstr())?;
             if !delta.files.contains_key(path) && !is_theirs(path) && now != change.from && now != change.to {
                 stays.push((path.clone(), objects.tree_entry(commits.after, path.as_bstr())?));
@@ -697,7 +706,10 @@ impl<'a> Revert<'a, '_> {
                 "{path} stays as it is: turn {turn} changed only what was staged of it, and it is another since"
             ));
         }
-        commits.before = objects.edited_tree(commits.before, &stays)?;
+        for (path, _) in &committed {
+            delta.index.remove(path);
+        }
+        commits.before = objects.edited_tree(commits.before, &[stays, committed].concat())?;
         Ok(())
     }
 

@@ -408,3 +408,19 @@ fn what_was_deleted_from_the_index_is_put_away_by_the_hint_of_a_branch_that_writ
     repo.assert_file("README.txt", "readme\nits\n", "as the turn left it");
     repo.assert_sound();
 }
+
+/// Its record ended on what was there before: that HEAD has it says nothing.
+#[test]
+fn a_branch_that_is_undone_is_not_taken_out_once_more() {
+    for mode in Mode::tried() {
+        let repo = Sandbox::new();
+        repo.sh("seq 18 >f; git add f; git commit -qm f; sed -i 11s/.*/USER/ f; git add f");
+        repo.turn(mode, "echo AGENT >its");
+        repo.oxundo(["branch", "bb", "1"]).success();
+        repo.undo();
+        repo.sh("git add -A; git commit -qm mine --allow-empty");
+        let before = repo.everything();
+        repo.refuses(&["undo", "--only", "2"], "nothing");
+        repo.everything().assert_is(&before, "nothing has changed");
+    }
+}
