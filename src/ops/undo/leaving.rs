@@ -102,8 +102,12 @@ impl Walk<'_, '_> {
         leaving.truncate(ours + MANY);
         let mut described = described(view, op, &to_branch(name, range, legs), &leaving, known)?;
         if op == Op::Undo && name == "HEAD" && goes_to_branch(legs) {
-            // On no branch of ours it was: what others have goes with that from nowhere.
-            described.retain(|commit| commit.published.is_none());
+            // On no branch of ours it was: what others have made goes with that from nowhere.
+            let own = |id: ObjectId| {
+                let mut commits = range.turns.iter().flat_map(|turn| &turn.commits);
+                commits.any(|commit| commit.id == id && commit.kind == CommitKind::Agent)
+            };
+            described.retain(|commit| commit.published.is_none() || own(commit.id));
         }
         // A detached HEAD goes by its own name.
         let is_beside = view.head.branch.as_deref().unwrap_or_else(|| view.head.stack()) != name;
