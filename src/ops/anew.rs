@@ -108,7 +108,10 @@ impl<'a, 'r> Anew<'a, 'r> {
         let Some(base) = objects.merge_base(tip, head)?.filter(|base| *base != tip) else { return Ok(None) };
         let whole = objects.changes_between(Some(base), tip)?;
         for commit in commits.iter().filter(|it| it.features.as_ref().is_some_and(|features| !features.is_merge())) {
-            if objects.are_the_same(&whole, objects.changes_in(commit)) && !objects.is_ancestor(commit.id, tip)? {
+            if objects.are_the_same(&whole, objects.changes_in(commit))
+                && !objects.is_ancestor(commit.id, tip)?
+                && self.there_before(node.turn, &objects.seen(end), &[commit])?.is_empty()
+            {
                 return Ok(Some(commit.id));
             }
         }

@@ -451,17 +451,17 @@ fn squash_takes_all_that_is_on_top_of_what_others_have() {
         )
     };
     for (name, line, squashed) in [
-        ("squashed", forge("git merge -q --squash origin/feat; git commit -qm 'feat (#1)'"), "Squashed 2 commits of turns 3 and 4"),
+        ("squashed", forge("git merge -q --squash origin/feat; git commit -qm 'feat (#1)'"), "Squashed 2 commits of turns 3, 4:"),
         (
             "rebased",
             forge("git switch -qc x origin/feat; git rebase -q main; git switch -q main; git merge -q x"),
-            "Squashed 2 commits of turns 3 and 4",
+            "Squashed 2 commits of turns 3, 4:",
         ),
         (
             "onto what others have",
             "cd ../colleague; echo COLLEAGUE >theirs; git add -A; git commit -qm c; git push -q; cd ../repo; git fetch -q; git rebase -q origin/main"
                 .to_owned(),
-            "Squashed 4 commits of turns 1 to 4",
+            "Squashed 4 commits of turns 1..4:",
         ),
     ] {
         let repo = Sandbox::new();
