@@ -731,3 +731,18 @@ fn an_untracked_file_to_which_a_turn_gives_another_name_stays_untracked() {
     repo.agent("mv mine other; git add other");
     assert!(repo.git(["ls-tree", "--name-only", "HEAD"]).contains("other"), "the agent has added it itself");
 }
+
+#[test]
+fn what_an_agent_pushes_of_the_users_uncommitted_work_is_said_and_stays_committed() {
+    let repo = Sandbox::new();
+    repo.sh("git init -q --bare -b main ../up.git; git remote add origin ../up.git; git push -qu origin main; echo USER >>README.txt");
+    repo.turn(Mode::Commit, "git push -q; echo AGENT >own")
+        .warns("what you had uncommitted before turn 1 is published, as commit ");
+    let after = repo.state();
+    let undone = repo.oxundo(["undo"]);
+    undone.success();
+    undone.warns("what you had uncommitted before turn 1 stays committed: ");
+    assert_eq!(repo.sh("cat README.txt; git status --porcelain"), "readme\nUSER");
+    repo.redo();
+    repo.state().assert_is(&after, "redo");
+}

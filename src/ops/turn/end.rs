@@ -81,6 +81,7 @@ pub fn end_as_seen(locked: &mut Locked<'_>, mut turn: Turn, mut since: Since, en
     turn.origin.waiting = false;
     turn.origin.parts.iter_mut().for_each(crate::agents::transcript::finish);
     turn.torn.extend(note_torn(locked, &since.capture));
+    announce_published(locked, &turn);
     let changed = since.changed(locked, &turn)?;
     since.find_moves(locked, &mut turn, &changed)?;
     let has_come = has_come(locked, &turn, &since)?;
@@ -181,6 +182,17 @@ fn is_built_upon(view: &View<'_>, turn: &Turn, since: &Since) -> Result<bool> {
 /// Whether a turn moved what is not captured, or took it away: no difference of its ends has that.
 fn has_moved_away(turn: &Turn) -> bool {
     !turn.placed.is_empty() || !turn.stashed.is_empty()
+}
+
+/// Tells that the agent has pushed what the user had uncommitted.
+fn announce_published(view: &View<'_>, turn: &Turn) {
+    let dirty = turn.dirty_commit.filter(|_| turn.onto.is_none() && !turn.origin.by_hooks);
+    let is_published =
+        |dirty: &ObjectId| Objects::new(view.repo).published(&[*dirty]).is_ok_and(|published| !published.is_empty());
+    if let Some(dirty) = dirty.filter(is_published) {
+        let (turn, id) = (turn.turn, dirty.to_hex_with_len(7));
+        view.warn(format!("what you had uncommitted before turn {turn} is published, as commit {id}"));
+    }
 }
 
 /// Says once which turns a new one was made instead of. Hooks say nothing of what has gone well.

@@ -176,6 +176,14 @@ impl PlannedUndo {
                 view.warn(told);
             }
         }
+        let stays = back.last().filter(|turn| turn.dirty_commit.is_some() && turn.onto.is_none());
+        if let Some((turn, dirty)) = stays.and_then(|turn| Some((turn.turn, turn.dirty_commit?)))
+            && self.plan().head.to.commit == Some(dirty)
+            && view.config().keep_dirty().is_ok_and(|keeps| !keeps)
+        {
+            let id = dirty.to_hex_with_len(7);
+            view.warn(format!("what you had uncommitted before turn {turn} stays committed: {id} is published"));
+        }
         if let ([turn], true) = (back, self.plan().is_empty())
             && turn.totals.files > 0
             && not_here::are_as_at(view, turn, Side::Before).unwrap_or(false)
