@@ -927,3 +927,19 @@ fn a_rebase_onto_what_others_have_that_a_turn_left_is_taken_back_by_undo() {
         }
     }
 }
+
+#[test]
+fn where_the_rebase_is_given_up_that_a_turn_left_a_line_goes_back_to_before_it() {
+    let repo = Sandbox::new();
+    repo.commit("shared", "1\n2\n3\n");
+    repo.sh("git switch -qc other; sed -i 2s/.*/OTHER/ shared; git commit -qam other; git switch -q main
+             sed -i 2s/.*/MINE/ shared; git commit -qam mine; echo MINE >>README.txt");
+    let before = repo.state();
+    repo.turn(Mode::Commit, &quietly("git rebase -q --autostash other || :"));
+    repo.sh(&quietly("git rebase --abort"));
+    let refused = repo.oxundo(["undo"]);
+    assert!(refused.err().contains("run 'oxundo restore --exact 1:before'"), "{refused:?}");
+    repo.oxundo(["restore", "--exact", "1:before"]).success();
+    repo.state().assert_is(&before, "as it was");
+    repo.assert_sound();
+}

@@ -4,6 +4,7 @@
 use crate::error::{Code, Refusal};
 use crate::git::objects::Objects;
 use crate::git::refs::Refs;
+use crate::git::timeline::stored::Side;
 use crate::model::bytes::{first_in_quotes, instead, shell_word};
 use crate::model::checkpoint::{Checkpoint, Head, shown_place};
 use crate::model::guard::{self, CommitOrigin, Leaving};
@@ -362,6 +363,12 @@ impl<'v, 'r> LineWalk<'v, 'r> {
             refusal.hints.splice(..0, not_here::leading_on(view, op)?);
             let next = view.place()?.undone.first().copied().filter(|_| op == Op::Undo);
             refusal.hints.splice(..0, next.map(|next| taking_out_rest(view, next)).transpose()?.flatten());
+            let given_up = if op == Op::Undo && refusal.hints.len() == 1 { given_up(view)? } else { None };
+            let back = |turn| {
+                let line = format!("run 'oxundo restore --exact {turn}:before' to go back to before turn {turn}");
+                format!("{line}, which ended in the middle of what you have given up")
+            };
+            refusal.hints.splice(..0, given_up.map(back));
         }
         // No walk goes on below one that began a branch.
         let began = self.turns.iter().take(self.back).position(Turn::began_branch);
@@ -377,6 +384,20 @@ impl<'v, 'r> LineWalk<'v, 'r> {
         };
         Ok(refusal.hints(all))
     }
+}
+
+/// The last turn, where it left HEAD's branch for the middle of something, as a rebase, and the user has given that up.
+fn given_up(view: &View<'_>) -> Result<Option<u64>> {
+    let Some(last) = view.timeline.newest_turns(1, 0)?.pop() else { return Ok(None) };
+    let (turn, head) = (view.timeline.require_turn(last)?, &view.head);
+    if turn.ended_at.is_none() || turn.began_on != head.branch || view.repo.in_progress().is_some() {
+        return Ok(None);
+    }
+    let end = view.timeline.checkpoint(last, Side::After)?;
+    let is_it = end.operation.is_under_way() && end.head.branch.is_none();
+    let tip = head.branch.as_ref().and_then(|name| end.branches.get(name)).copied();
+    let was = view.timeline.checkpoint(last, Side::Before)?.head.commit;
+    Ok(Some(last).filter(|_| is_it && tip.is_some() && tip == head.commit && was != tip))
 }
 
 /// The refusal where the last commits have what a turn of another worktree made: its own worktree undoes that.
