@@ -1093,7 +1093,7 @@ const POPS: &[(&str, &str, &str)] = &[
     ("a deletion", "git rm -q theirs; sed -i 2s/.*/USER/ shared; git stash -q", "git stash pop -q"),
     (
         "two entries",
-        "sed -i 2s/.*/USER/ shared; git stash -q; sed -i 9s/.*/USER/ shared; git stash -q",
+        "sed -i 2s/.*/USER/ shared; git stash -q; echo USER >>README.txt; git stash -q",
         "git stash pop -q; git stash pop -q",
     ),
     ("applied and dropped", "sed -i 2s/.*/USER/ shared; git stash -q", "git stash apply -q; git stash drop -q"),
@@ -1149,4 +1149,145 @@ fn a_turn_that_throws_the_users_stash_away_has_its_own_lines_committed() {
     repo.turn(Mode::Commit, "git stash drop -q; sed -i 2s/.*/AGENT/ shared");
     assert!(repo.git(["show"]).contains("+AGENT"), "it is committed");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+/// What the turn before had committed was on the branch that this one left.
+#[test]
+fn what_a_turn_rebased_before_it_began_a_branch_on_top_is_not_what_it_did() {
+    in_both_modes(|mode| {
+        for more in [":", "echo AGENT2 >second; git add second; git commit -qm second"] {
+            let repo = team();
+            repo.sh("git switch -qc feat; echo USER >users");
+            repo.turn(mode, "echo AGENT >first; git add first users; git commit -qm first");
+            let rebase = "git fetch -q; git rebase -q --autostash origin/main; git switch -qc next";
+            repo.turn(mode, &format!("{rebase}; {more}"));
+            let before = repo.state();
+            assert_eq!(repo.json(["blame", "first"]).1["lines"][0]["by"]["turn"], 1);
+            for args in [&["undo", "--revert"][..], &["undo", "--only", "2"]] {
+                let output = repo.oxundo(args);
+                assert_eq!(output.code == 0, more != ":", "{output:?}");
+                assert_eq!(repo.sh("cat first users theirs; ls second 2>/dev/null || :"), "AGENT\nUSER\nCOLLEAGUE");
+                assert_eq!(repo.git(["status", "--porcelain"]), "");
+                if output.code == 0 {
+                    repo.redo();
+                }
+                repo.state().assert_is(&before, more);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_the_user_stashed_of_a_turns_is_that_ones_where_another_turn_pops_it() {
+    let repo = team();
+    repo.turn(Mode::Ghost, "echo AGENT >new");
+    repo.sh("echo USER >>new; git stash -qu");
+    repo.turn(Mode::Ghost, "git stash pop -q; echo AGENT2 >>new");
+    let lines = repo.json(["blame", "new"]).1["lines"].clone();
+    let by: Vec<_> = lines.as_array().expect("lines").iter().map(|line| line["by"]["turn"].as_u64()).collect();
+    assert_eq!(by, [Some(1), None, Some(2)]);
+}
+
+/// The branch began where HEAD was, whatever became of the commit there.
+#[test]
+fn what_the_user_had_is_theirs_where_a_turn_begins_a_branch_and_amends_there() {
+    in_both_modes(|mode| {
+        for begins in [
+            "git switch -qc new",
+            "git fetch -q; git rebase -q --autostash origin/main; git switch -qc new",
+            "git switch -qc new; git fetch -q; git rebase -q --autostash origin/main",
+        ] {
+            let repo = team();
+            repo.sh("git switch -qc feat; echo ONE >one; git add one; git commit -qm one; echo USER >>README.txt");
+            repo.turn(mode, &format!("{begins}; sed -i '5s/.*/AGENT/' shared; git commit -qa --amend --no-edit"));
+            let before = repo.state();
+            repo.oxundo(["undo", "--only", "1"]).success();
+            assert_eq!(repo.sh("cat one; tail -1 README.txt; grep -c AGENT shared || :"), "ONE\nUSER\n0", "{begins}");
+            let theirs = if begins.contains("rebase") { "COLLEAGUE" } else { "" };
+            assert_eq!(repo.sh("cat theirs 2>/dev/null || :"), theirs, "{begins}");
+            assert_eq!(repo.sh("git show HEAD:theirs 2>/dev/null || :"), theirs, "{begins}");
+            repo.redo();
+            repo.state().assert_is(&before, begins);
+        }
+    });
+}
+
+/// So it is as the agent takes back "its" last commit.
+#[test]
+fn what_the_user_had_uncommitted_is_in_no_commit_of_the_agents_where_it_takes_the_dirty_commit_off() {
+    for reset in ["git reset -q --soft HEAD~1", "git reset -q HEAD~1"] {
+        for edits in ["echo AGENT >>README.txt", "sed -i 5s/.*/AGENT/ shared", ":"] {
+            let repo = team();
+            repo.sh("sed -i 2s/.*/USER/ shared; git rm -q --cached README.txt; git add README.txt");
+            let before = repo.state();
+            repo.turn(Mode::Commit, &format!("{reset}; {edits}"));
+            let commits = repo.sh("git log -p origin/main..");
+            assert!(!commits.contains("+USER"), "{reset}, {edits}: {commits}");
+            assert_eq!(commits.matches("+AGENT").count(), edits.matches("AGENT").count(), "{reset}: {commits}");
+            assert_eq!(repo.sh("grep -c USER shared"), "1");
+            repo.undo();
+            repo.state().assert_is(&before, reset);
+        }
+    }
+}
+
+/// What a call has committed of it is committed, and stays.
+#[test]
+fn what_the_agent_itself_commits_of_the_users_stash_stays_in_its_commit() {
+    let repo = team();
+    repo.sh("sed -i 2s/.*/USER/ shared; git stash -q");
+    repo.turn(Mode::Commit, "git stash pop -q; git commit -qam popped; sed -i 5s/.*/AGENT/ shared");
+    assert_eq!(repo.sh("git show HEAD:shared | grep -c 'USER\\|AGENT'"), "2");
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+/// It stops at a conflict, and leaves the entry in the list.
+#[test]
+fn what_a_pop_that_stopped_has_brought_of_the_users_stash_is_theirs() {
+    for mode in Mode::tried() {
+        let repo = team();
+        repo.sh("sed -i 5s/.*/USER/ shared; echo USER >>README.txt; git stash -q; sed -i 5s/.*/MINE/ shared; git commit -qam mine");
+        repo.turn(
+            mode,
+            "git stash pop -q >/dev/null 2>&1 || :; git checkout -q --ours shared; git add shared; echo AGENT >own",
+        );
+        assert!(!repo.sh("git log -p origin/main..").contains("+USER"));
+        let by = repo.json(["blame", "README.txt"]).1["lines"][1]["by"].clone();
+        assert!(by.is_null(), "{by}");
+    }
+}
+
+/// They are the same commits on another branch.
+#[test]
+fn what_the_agent_rebases_or_picks_is_still_its_authors() {
+    for (name, does, users) in [
+        ("rebased and merged", "git switch -q feat; git rebase -q main; git switch -q main; git merge -q feat", true),
+        ("picked", "git cherry-pick feat >/dev/null", true),
+        ("picked from the remote", "git fetch -q; git cherry-pick origin/main >/dev/null", false),
+        ("onto a new branch", "git switch -q feat; git fetch -q; git rebase -q origin/main; git switch -qc next", true),
+    ] {
+        for mode in Mode::tried() {
+            let repo = team();
+            repo.sh("git switch -qc feat; echo USER >users; git add users; git commit -qm users
+                     git switch -q main; echo MORE >more; git add more; git commit -qm more");
+            repo.turn(mode, &format!("{does}; echo AGENT >own; git add own; git commit -qm own"));
+            let file = if users { "users" } else { "theirs" };
+            let by = |file: &str| repo.json(["blame", file]).1["lines"][0]["by"]["turn"].as_u64();
+            assert_eq!((by(file), by("own")), (None, Some(1)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_the_agent_committed_is_its_own_where_the_user_goes_on_with_its_rebase() {
+    for mode in Mode::tried() {
+        let repo = team();
+        repo.sh("sed -i '10s/$/ USER/' shared; git commit -qam mine");
+        repo.turn(mode, &quietly("echo AGENT >own; git add own; git commit -qm own; git pull -q --rebase || :"));
+        repo.sh(&quietly(
+            "echo BOTH >>shared; sed -i '/^[<=>]\\{7\\}/d' shared; git add shared; git rebase --continue",
+        ));
+        let by = |file: &str| repo.json(["blame", file]).1["lines"][0]["by"]["turn"].as_u64();
+        assert_eq!((by("own"), by("theirs"), by("shared")), (Some(1), None, None));
+    }
 }
