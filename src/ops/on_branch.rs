@@ -409,21 +409,18 @@ fn began_at(
     (branch, to): (Option<&String>, ObjectId),
 ) -> Result<Option<ObjectId>> {
     let objects = Objects::new(view.repo);
+    let its: Vec<ObjectId> = its_own(turn).collect();
     let tip = |state: &Checkpoint| start.head.branch.as_ref().and_then(|left| state.branches.get(left)).copied();
-    let first = branch.and_then(|name| Refs::new(view.repo).began_at(name)).filter(|first| objects.has_commit(*first));
     if let (Some(was), Some(now)) = (tip(start), tip(end)) {
-        let goes_on = objects.is_ancestor(now, to)? || first == Some(now);
-        let is_anew = if was == now {
-            first == Some(now) && !objects.is_ancestor(now, to)?
-        } else {
-            !objects.is_ancestor(was, now)?
-        };
-        if is_anew && goes_on {
+        let first = branch.and_then(|name| Refs::new(view.repo).began_at(name));
+        let goes_on = first == Some(now) || objects.is_ancestor(now, to)?;
+        // What it has only left behind, as by a reset, it has not made anew.
+        if goes_on && !objects.is_ancestor(was, to)? && objects.are_among(&[was], &its) {
             return Ok(Some(was));
         }
     }
     let mut made: HashSet<ObjectId> = objects.commits_between(&start.tips(), to)?.into_iter().collect();
-    let its: HashSet<ObjectId> = its_own(turn).collect();
+    let its: HashSet<ObjectId> = its.into_iter().collect();
     let others: Vec<ObjectId> = made.difference(&its).copied().collect();
     for id in Refs::new(view.repo).came_here(&others, Began::of(turn))? {
         made.remove(&id);

@@ -1188,6 +1188,24 @@ fn what_the_user_stashed_of_a_turns_is_that_ones_where_another_turn_pops_it() {
     assert_eq!(by, [Some(1), None, Some(2)]);
 }
 
+/// They are on the branch that it left.
+#[test]
+fn what_the_user_had_is_not_brought_to_a_branch_that_a_turn_put_elsewhere() {
+    in_both_modes(|mode| {
+        for begins in [
+            "git switch -qc fix; git fetch -q; git reset -q --hard origin/main",
+            "git fetch -q; git reset -q --hard origin/main; git switch -qc fix",
+            "git fetch -q; git switch -qc fix origin/main",
+        ] {
+            let repo = team();
+            repo.sh("echo USER >users; git add users; git commit -qm users");
+            repo.turn(mode, &format!("{begins}; echo AGENT >own; git add own; git commit -qm own"));
+            repo.oxundo(["undo", "--only", "1"]).success();
+            assert_eq!(repo.sh("git status --porcelain; git ls-files"), "README.txt\nshared\ntheirs", "{begins}");
+        }
+    });
+}
+
 /// The branch began where HEAD was, whatever became of the commit there.
 #[test]
 fn what_the_user_had_is_theirs_where_a_turn_begins_a_branch_and_amends_there() {
