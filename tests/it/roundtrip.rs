@@ -302,7 +302,7 @@ const CASES: &[Case] = &[
         "reset --hard HEAD~1, then commit",
         "git reset -q --hard HEAD~1; echo other >>a.txt; git commit -qam instead",
     ),
-    case_with(HISTORY, "reset HEAD~1", "git reset -q HEAD~1"),
+    case_with(HISTORY | LOOSE, "reset HEAD~1", "git reset -q HEAD~1"),
     case_with(HISTORY | LOOSE, "reset --soft HEAD~1", "git reset -q --soft HEAD~1"),
     case_with(
         HISTORY,
